@@ -53,7 +53,7 @@ test-all: setup-all test ## the tests, both compilers, threads, coverage and lon
 
 test-learning: setup-test ## train the small networks on synthetic data, half an hour of two cores
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target test_task_learning_small
+	@cmake --build --preset release -j $(JOBS) --target test_train_learning_small
 	@cd build && ctest --output-on-failure --no-tests=error -L learning
 
 test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determinism, sanitizers

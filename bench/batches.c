@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
-#include "data/presets/presets.h"
 #include "data/windows/loader.h"
+#include "oracles/presets.h"
 
 #include <string.h>
 
@@ -62,7 +62,8 @@ static void copy_all(char *to, const char *from, size_t n, double bytes)
     }
 }
 
-static int measure(const ll_rows *r, const ll_scaled *x, const char *what, const ll_loader_opts *o)
+static int measure(const ll_example_list *r, const ll_scaled *x, const char *what,
+                   const ll_loader_opts *o)
 {
     enum { RUNS = 3, BIG = 256 << 20, SMALL = 8 << 20 };
     ll_loader *l;
@@ -90,15 +91,15 @@ static int measure(const ll_rows *r, const ll_scaled *x, const char *what, const
 
 int main(void)
 {
-    ll_preset   whole = *ll_preset_find("bms_air/reference");
-    llap_panel *p = NULL;
-    ll_windows *w = NULL;
-    ll_split   *s = NULL;
-    ll_scaling *sc = NULL;
-    ll_scaled  *x = NULL;
-    ll_rows    *r = NULL;
-    char        text[1024];
-    const char *folder = getenv("LLAP_DATA"), *path = folder != NULL ? text : NULL;
+    ll_preset        whole = *ll_preset_find("bms_air/reference");
+    llap_panel      *p = NULL;
+    ll_windows      *w = NULL;
+    ll_split        *s = NULL;
+    ll_scaling      *sc = NULL;
+    ll_scaled       *x = NULL;
+    ll_example_list *r = NULL;
+    char             text[1024];
+    const char      *folder = getenv("LLAP_DATA"), *path = folder != NULL ? text : NULL;
     snprintf(text, sizeof text, "%s/bms_air.csv.gz", folder != NULL ? folder : "");
     whole.timeline.row_min = 0;
     whole.timeline.half = false;
@@ -107,7 +108,7 @@ int main(void)
     if (st == LLAP_OK) st = ll_split_create(w, &whole.split, &s);
     if (st == LLAP_OK) st = ll_scaling_create(w, s, &LL_SCALING_DEFAULT, &sc);
     if (st == LLAP_OK) st = ll_scaled_create(p, sc, &x);
-    if (st == LLAP_OK) st = ll_rows_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
+    if (st == LLAP_OK) st = ll_example_list_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
     int failed = st != LLAP_OK;
     if (failed) fprintf(stderr, "batches: %s\n", llap_error_detail());
     for (int k = 0; k < 5 && !failed; k++) {
@@ -121,7 +122,7 @@ int main(void)
         o.order = k == 4 ? LL_ORDER_RANDOM : LL_ORDER_TIME;
         failed = measure(r, x, what[k], &o);
     }
-    ll_rows_destroy(r);
+    ll_example_list_destroy(r);
     ll_scaled_destroy(x);
     ll_scaling_destroy(sc);
     ll_split_destroy(s);

@@ -6,8 +6,7 @@
 
 enum { N = 1 << 20 };
 
-static float    z[N], copy[N];
-static uint32_t bits[N];
+static float z[N], copy[N];
 
 static void one_by_one(const ll_rng *r)
 {
@@ -18,12 +17,11 @@ int main(void)
 {
     const ll_rng  r = ll_rng_make(1, LL_STREAM_TEST, 0, 0, 0);
     static double single[BENCH_REPEATS], normal[BENCH_REPEATS], uniform[BENCH_REPEATS],
-        raw[BENCH_REPEATS], moved[BENCH_REPEATS];
+        moved[BENCH_REPEATS];
     for (int i = 0; i < BENCH_REPEATS; i++) {
         BENCH_TIME(single[i], one_by_one(&r));
         BENCH_TIME(normal[i], ll_rng_fill_normal(&r, 0, N, z));
         BENCH_TIME(uniform[i], ll_rng_fill_uniform(&r, 0, N, z));
-        BENCH_TIME(raw[i], ll_rng_fill_bits(&r, 0, N, bits));
         BENCH_TIME(moved[i], memcpy(copy, z, sizeof z));
     }
     const double base = bench_median(normal), per = 1e9 / N;
@@ -31,7 +29,6 @@ int main(void)
     printf("normals singly    %6.2f ns each, %.1f times the bulk\n", bench_median(single) * per,
            bench_median(single) / base);
     printf("uniforms in bulk  %6.2f ns each\n", bench_median(uniform) * per);
-    printf("bits in bulk      %6.2f ns each\n", bench_median(raw) * per);
     printf("copy of as much   %6.2f ns each\n", bench_median(moved) * per);
     return copy[N - 1] != z[N - 1];
 }

@@ -55,6 +55,20 @@ static inline llap_panel *make_panel(const char *first, const char *second, int 
     return make_panel_on(&LL_AXIS_UTC, first, second, n_entities);
 }
 
+/* An anchor of "no2", fitted in a moment. The caller destroys it. */
+static inline llap_model *train_anchor(const llap_panel *p)
+{
+    llap_train_opts o = { 0 };
+    llap_model     *m;
+    o.size = LLAP_TRAIN_SIZE_ANCHOR;
+    o.target = "no2";
+    o.context = "2d";
+    o.horizon = "24";
+    o.training = "{\"anchor\": {\"steps\": 60, \"rows\": 24}}";
+    CHECK_OK(llap_train(p, &o, &m));
+    return m;
+}
+
 /* A number of one forecaster of the first target: score(j, "climatology", "crps"). */
 static inline double score(const ll_json *j, const char *name, const char *what)
 {

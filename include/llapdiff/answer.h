@@ -72,7 +72,8 @@ LLAP_API size_t llap_answer_array(const llap_answer *a, double *out, int64_t *ti
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 /* Whether an answer could be written there, before long work; leaves nothing behind. */
 LLAP_API llap_status llap_answer_can_write(const char *path);
-/* The same as JSON. Caller owns *text (llap_text_free). */
+/* The same as JSON; "outside" says whether the mean, or the draw, lies outside the range of the
+ * training values, where the model knows that range. Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_answer_json(const llap_answer *a, char **text);
 /* A picture (PNG, SVG or PDF, by the end of its name) of the answer beside what was measured: fans
  * with the bands of the quantiles that were asked for, or paths, or filled gaps. Panel is the one

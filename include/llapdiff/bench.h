@@ -33,7 +33,7 @@ typedef struct llap_bench_opts {
     int64_t samples;       /* of a forecast; 0: 25 */
     int64_t horizon;       /* query times; 0: 168 */
     int64_t threads;       /* 0: as many as OpenMP has */
-    double  seconds;       /* about what each measurement may take; three runs at least. 0: 2;
+    double  seconds;       /* about how long each measurement may take; at least three runs. 0: 2;
                               LLAP_ZERO: 0 */
     llap_progress      progress;
     const char        *device; /* "cpu", "cuda", "cuda:N", "auto"; NULL: cpu */

@@ -54,7 +54,7 @@ typedef struct llap_description_target {
     const char   *name;
     int           has_anchor; /* 0: all below is 0 */
     double        validation_crps;
-    const char   *transform;     /* "log1p", "asinh", "yeo-johnson" */
+    const char   *transform;     /* "none" (lambda 1), "log", "log1p", "asinh", "yeo-johnson" */
     double        lambda;        /* power of yeo-johnson */
     int64_t       climate_terms; /* 0: no climate */
     double        noise_variance;
@@ -67,7 +67,10 @@ typedef struct llap_description_target {
     int           clipped; /* no answer lies outside the range of training: train again */
     const char   *drift;   /* beside the poles: "none", "level", "slope" */
     const char   *scale;   /* of the answers' spread: "window", "innovation" */
-    const char   *climate; /* "weekly profile", "calendar climate", "no climate" */
+    const char   *climate; /* "weekly profile", "calendar climate", "climate of periods", "no
+                            * climate" */
+    int64_t       n_periods;
+    const double *periods; /* [n_periods] cycles that no calendar names, in the model's unit */
 } llap_description_target;
 
 /* NULL: there is no such target. */

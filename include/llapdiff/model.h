@@ -73,8 +73,11 @@ typedef struct llap_train_opts {
     llap_train_split split;
     int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
     int              no_climate; /* never fit calendar terms */
-    int link; /* let entities learn of each other where validation prefers it: forecasts
-               * of one then look at all, which costs time; up to 32 entities */
+    /* cycles that no calendar names: "auto" looks for them, "none"; or spans, "7d,24h", and where
+     * times are numbers such numbers, "11.3". NULL: auto where times are numbers, else none */
+    const char *periods;
+    int         link; /* let entities learn of each other where validation prefers it: forecasts
+                       * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
     /* networks on top of the anchors */
@@ -152,7 +155,7 @@ typedef struct llap_pole_opts {
     const char *target; /* only its anchor; NULL: all */
     double      noise;  /* where in the reverse process networks are asked: 1 noise, LLAP_ZERO data;
                            0: half way */
-    int     base;       /* a network's poles as its parameters have them, moved by nothing */
+    int     base;       /* the poles of a network's parameters, without any history */
     int64_t channel;    /* latent channel whose residues count, from 1; 0: the first */
     int64_t transfer;   /* so many values of the transfer function G(i omega); 0: none */
     int64_t impulse;    /* so many values of the impulse response over the horizon; 0: none */
@@ -186,8 +189,9 @@ typedef struct llap_forecast_opts {
     int             total; /* the sum over the horizon instead of each time */
     const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
                             * of the part left for testing) up to the last row */
-    const char *times;     /* file of the times to forecast: a column time, and entity where they
-                            * differ; instead of horizon and step */
+    const char *times; /* file of the times to forecast: a column time, entity where they differ,
+                        * and origin where they are asked from several times (rows after it are
+                        * not looked at); instead of horizon and step */
     int         keep_samples; /* the answer is the paths instead of their quantiles */
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     llap_gpu_precision       precision; /* of their products on a GPU */
@@ -272,8 +276,14 @@ typedef struct llap_evaluate_opts {
     const llap_model *const *with;      /* as above; their split must be the same */
     int64_t                  n_with;
     const char              *windows; /* CSV file of what each window scored; NULL: none */
-    const char *season; /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
-                         * and a week where times are a calendar and steps short enough */
+    const char *season;  /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
+                          * and a week where times are a calendar and steps short enough */
+    const char *against; /* CSV file of somebody's forecasts, scored beside the model on the windows
+                          * that it covers: entity, origin, time, variable, and value, or sample and
+                          * value, or quantiles q0.1,... */
+    const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,
+                       * time, variable, truth, mean, quantiles; against reads it */
+    int keep_samples; /* keep the samples in the place of mean and quantiles */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

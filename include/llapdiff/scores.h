@@ -45,6 +45,7 @@ typedef struct llap_scores_info {
     const char        *unit;            /* that a bootstrap draws: "day", "entity", "horizon" */
     int64_t            n_units, run;    /* how many there are; drawn together in runs of */
     int64_t            n_draws;         /* 0: differences have no intervals */
+    int64_t            n_uncovered;     /* windows left out: the file of against lacks them */
 } llap_scores_info;
 
 LLAP_API const llap_scores_info *llap_scores_about(const llap_scores *s);

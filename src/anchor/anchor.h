@@ -5,6 +5,7 @@
  *   state.h, filter.c, posterior.c, root.c:
  *                      the state-space form; forward; both ways; with roots
  *   fit.h, gradient.c  fitting a kernel
+ *   periods.h          cycles that no calendar names
  *   chain.h            from readings to the anchor's scale and back
  *   calibration.h      intervals that hold what they say
  *   linked.h           several entities at once, for forecasts
@@ -61,8 +62,9 @@ typedef struct ll_anchor_kernel {
     double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
                      * nu + jitter > 0 */
     ll_anchor_drift drift;
-    double          start; /* variance of the level at the first event of a window, >= 0 */
-    double q, v;       /* of the level's and the slope's noise per unit of time, > 0 where used */
+    double start; /* variance of the level at the first event of a window, >= 0; in a window without
+                   * a reading the level has what the terms leave of 1 instead, and stays */
+    double q, v;  /* of the level's and the slope's noise per unit of time, > 0 where used */
     double damping;    /* of the slope, > 0 where used */
     double monitor;    /* threshold of the monitor below; 0: off */
     bool   innovation; /* variances are scaled by what the window's readings surprise by */
@@ -91,9 +93,7 @@ llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycl
                                     ll_anchor_kernel *out);
 
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
-double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
-const char *ll_anchor_drift_name(ll_anchor_drift d);                  /* none, level or slope */
-int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
+const char *ll_anchor_drift_name(ll_anchor_drift d);           /* none, level or slope */
 double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
 
 /* One history and the times asked about. Borrows all arrays until the call returns. */
@@ -137,6 +137,14 @@ llap_status ll_anchor_covariance(const ll_anchor_posterior *p, ll_anchor_of of, 
 size_t      ll_anchor_path_normals(const ll_anchor_posterior *p);
 llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_t n_paths,
                             const double *normals, double *paths);
+
+/* Paths of the same joint law, as normal scores of their margins (of a new reading), by one normal
+ * for each query: normals and scores are [n_paths,n_query]. The score at a query depends on the
+ * normals of that query and of those before it, so normals that belong to times can be shared with
+ * other series. scores may be normals. LLAP_EINVAL: a reading after the first query. O(n_query J)
+ * a path. */
+llap_status ll_anchor_innovate(const ll_anchor_posterior *p, size_t n_paths, const double *normals,
+                               double *scores);
 
 /* How far off the readings of a window are, as the monitor measures it: a [n_obs], NaN: missing. */
 llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a);

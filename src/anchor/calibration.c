@@ -7,6 +7,7 @@
 #include "base/crps.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { BUCKETS = LL_CALIBRATION_BUCKETS, LEVELS = LL_CALIBRATION_LEVELS };
@@ -42,6 +43,7 @@ const double *ll_calibration_at(const ll_calibration *c, double lead)
 
 double ll_calibration_bend(const double *factor, double score)
 {
+    assert(factor[0] > 0.0);
     const double x = fabs(score);
     double       from = 0.0, to = 0.0; /* the last knot below */
     for (int l = 0; l < LEVELS; l++) {
@@ -99,6 +101,7 @@ static void fit_shape(ll_calibration *c, int b, const double *lead, const double
         if (!isnan(residual[i]) && bucket_of(c, lead[i]) == b) size[count++] = fabs(residual[i]);
     if (count < LEAST_COUNT) return;
     ll_sort_doubles(size, count);
+    assert(count <= n && size[0] <= size[count - 1]);
     for (int l = 0; l < LEVELS; l++) {
         const double quantile = size[(size_t)(LEVEL[l] * (double)count)];
         const double factor = c->factor[b][l] + trust * (quantile / SCORE[l] - c->factor[b][l]);

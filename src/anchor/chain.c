@@ -1,9 +1,11 @@
 #include "anchor/chain.h"
 
+#include "anchor/chain_climate.h"
 #include "base/alloc.h"
 
 #include "anchor/glitch.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -37,7 +39,7 @@ void ll_window_norm(const double *u, size_t n, double kappa, double *m, double *
     *s = sqrt((square + 8.0) / (count + 8.0));
 }
 
-static int cycles(double t, double period, int n, double *out)
+int ll_cycle_terms(double t, double period, int n, double *out)
 {
     for (int k = 1; k <= n; k++) {
         /* Whole periods taken off first: the phase of an hour since 1970 keeps its digits. */
@@ -50,24 +52,32 @@ static int cycles(double t, double period, int n, double *out)
 
 void ll_climate_terms(double t, int32_t n_terms, double *out)
 {
+    assert(n_terms == 11 || n_terms == 23);
     out[0] = 1.0;
     double *daily = out + 1;
-    int     n = 1 + cycles(t, HOURS_DAY, 3, daily);
-    n += cycles(t, HOURS_WEEK, 2, out + n);
+    int     n = 1 + ll_cycle_terms(t, HOURS_DAY, 3, daily);
+    n += ll_cycle_terms(t, HOURS_WEEK, 2, out + n);
     if (n == n_terms) return;
     double *annual = out + n;
-    n += cycles(t, HOURS_YEAR, 2, annual);
+    n += ll_cycle_terms(t, HOURS_YEAR, 2, annual);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 4; j++) out[n++] = annual[i] * daily[j];
+}
+
+void chain_terms(const ll_chain *c, double t, double *out)
+{
+    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, out);
+    else if (c->periods.n > 0) ll_periods_terms(&c->periods, t, out);
+    else ll_climate_terms(t, c->n_climate, out);
 }
 
 double ll_chain_climate(const ll_chain *c, size_t e, double t)
 {
     if (c->n_climate == 0) return 0.0;
+    assert(c->n_climate <= LL_WEEKLY_MAX && c->climate != NULL);
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
     double        term[LL_WEEKLY_MAX], sum = 0.0;
-    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, term);
-    else ll_climate_terms(t, c->n_climate, term);
+    chain_terms(c, t, term);
     for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];
     return sum;
 }
@@ -80,6 +90,7 @@ static double hold(double x, double lo, double hi) /* NaN stays */
 /* log y, and below y_0 its tangent there. */
 static double log_of(const ll_chain *c, double y)
 {
+    assert(c->y_0 > 0.0);
     return y < c->y_0 ? log(c->y_0) + (y - c->y_0) / c->y_0 : log(y);
 }
 
@@ -106,6 +117,7 @@ double ll_chain_y_back(const ll_chain *c, size_t e, double z)
 const char *ll_curve_name(ll_curve c)
 {
     static const char *const names[] = { "clipped", "tails", "log" };
+    assert((size_t)c < sizeof names / sizeof *names);
     return names[c];
 }
 
@@ -172,8 +184,9 @@ static double unbend(const ll_chain *c, size_t e, double v)
     return (y - c->mu[e]) / c->sd[e];
 }
 
-double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z)
+static double u_given(const ll_chain *c, size_t e, double climate, double z)
 {
+    assert(c->g_s > 0.0 && c->r_s > 0.0);
     return ((ll_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
 }
 
@@ -185,7 +198,7 @@ double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double
 
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
 {
-    return ll_chain_u_given(c, e, ll_chain_climate(c, e, t), z);
+    return u_given(c, e, ll_chain_climate(c, e, t), z);
 }
 
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u)
@@ -195,11 +208,6 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
         u[i] = isnan(x) ? NAN : ll_chain_u(c, e, s->t[i], x);
         if (z != NULL) z[i] = x;
     }
-}
-
-double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u)
-{
-    return ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u);
 }
 
 void ll_chain_destroy(ll_chain *c)

@@ -12,7 +12,7 @@
  *     ll_chain *c = NULL;
  *     llap_status st = ll_chain_fit(train, n, &LL_CHAIN_DEFAULT, &c);
  *     double z = ll_chain_z(c, e, y), u = ll_chain_u(c, e, t, z);
- *     z = ll_chain_z_back(c, e, t, u), y = ll_chain_y_back(c, e, z);
+ *     z = ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u), y = ll_chain_y_back(c, e, z);
  *     ll_chain_destroy(c);
  *
  * No value is too far out: beyond the knots, the 5 and 95 % quantiles of the training z, the curve
@@ -54,6 +54,17 @@ typedef enum ll_curve {
     LL_CURVE_LOG,     /* z of log y, a straight line below y_0; all training values are > 0 */
 } ll_curve;
 
+/* Cycles of any length, the strongest first (periods.h), as terms of a climate. */
+enum { LL_PERIODS_MAX = 3, LL_PERIOD_HARMONICS = 6 };
+typedef struct ll_periods {
+    int32_t n;                         /* 0: none */
+    double  span[LL_PERIODS_MAX];      /* in the unit of times, > 0 */
+    int32_t harmonics[LL_PERIODS_MAX]; /* 1 .. LL_PERIOD_HARMONICS */
+} ll_periods;
+
+int32_t ll_periods_count(const ll_periods *p); /* terms: 1, sin and cos of each harmonic */
+void    ll_periods_terms(const ll_periods *p, double t, double *out);
+
 typedef struct ll_chain_opts {
     ll_curve curve;      /* else than clipped: glitches are left out, z_clip and tail not read;
                           * log: nor is transform */
@@ -62,6 +73,7 @@ typedef struct ll_chain_opts {
     bool         climate; /* daily and weekly terms; annual ones where training spans two years */
     bool         profile; /* a weekly profile in the place of a climate's few terms */
     double       gap;     /* hours between rows, for it; > 0 */
+    ll_periods   periods; /* these in the place of the calendar, where there is a climate */
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
 } ll_chain_opts;
@@ -81,6 +93,9 @@ void      ll_weekly_terms(ll_weekly p, double t, double *out);
 
 #define LL_CLIMATE_MAX 23 /* terms: 1, 6 daily, 4 weekly, then 4 annual and 8 daily x annual */
 
+/* sin and cos of 2 pi k t/period, k = 1 .. n; returns 2 n. */
+int ll_cycle_terms(double t, double period, int n, double *out);
+
 /* All of it is saved with the model. Statistics rows are [n_series + 1]: the last is all pooled. */
 typedef struct ll_chain {
     size_t   n_series;
@@ -98,10 +113,11 @@ typedef struct ll_chain {
     double   lambda, g_m, g_s;
     bool     log1p, asinh; /* of y, instead of Yeo-Johnson */
     double  z_lo, z_hi; /* answers are held within, where clipped: least training z - 0.2, z_clip */
-    int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile */
-    ll_weekly profile;  /* daily 0: the few terms */
-    double   *climate;  /* [n_series + 1,n_climate] */
-    double    r_s;      /* 1 without a climate */
+    int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile or of periods */
+    ll_weekly  profile; /* daily 0: the few terms, or */
+    ll_periods periods; /* n > 0: these */
+    double    *climate; /* [n_series + 1,n_climate] */
+    double     r_s;     /* 1 without a climate */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a
@@ -119,15 +135,13 @@ void ll_chain_mark_past(const ll_chain *c, size_t e, const double *y, size_t n, 
 double ll_chain_z(const ll_chain *c, size_t e, double y);
 double ll_chain_y_back(const ll_chain *c, size_t e, double z);
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z);
-double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u);
 
 /* y of a series to u [n], and to z [n] on the way unless that is NULL; NaN where it is missing. */
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u);
 
-/* The climate at t, before r_s; 0 without one. The other two take it as given: many values of one
+/* The climate at t, before r_s; 0 without one. The way back takes it as given: many values of one
  * time (quantiles, samples) need it only once. */
 double ll_chain_climate(const ll_chain *c, size_t e, double t);
-double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z);
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u);
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */

@@ -3,11 +3,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-static const double HOURS_YEAR = 8766.0, RIDGE = 20.0;
-enum { CLIMATE_SHORT = 11 };
+static const double HOURS_YEAR = 8766.0, RIDGE = 20.0, RIDGE_PERIODS = 2.0;
+enum {
+    CLIMATE_SHORT = 11,
+    TERMS_MOST = 1 + 2 * LL_PERIODS_MAX * LL_PERIOD_HARMONICS /* more than the few of a calendar */
+};
+static_assert(TERMS_MOST >= LL_CLIMATE_MAX, "normal equations have room");
 
 void chain_solve(double *A, double *b, int n)
 {
@@ -27,13 +32,14 @@ void chain_solve(double *A, double *b, int n)
 }
 
 typedef struct normal_equations {
-    double A[LL_CLIMATE_MAX * LL_CLIMATE_MAX], b[LL_CLIMATE_MAX];
+    double A[TERMS_MOST * TERMS_MOST], b[TERMS_MOST];
 } normal_equations;
 
 static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
 {
     const int n = c->n_climate;
-    for (int i = 0; i < n; i++) eq->A[i * n + i] += RIDGE;
+    assert(n > 0 && n <= TERMS_MOST);
+    for (int i = 0; i < n; i++) eq->A[i * n + i] += c->periods.n > 0 ? RIDGE_PERIODS : RIDGE;
     chain_solve(eq->A, eq->b, n);
     memcpy(coef, eq->b, (size_t)n * sizeof *coef);
 }
@@ -46,8 +52,8 @@ static void fit_climate_coefficients(ll_chain *c, const chain_values *v, bool po
     for (size_t e = 0; e < c->n_series; e++) {
         normal_equations own = { 0 };
         for (; i < v->ends[e]; i++) {
-            double term[LL_CLIMATE_MAX];
-            ll_climate_terms(v->t[i], n, term);
+            double term[TERMS_MOST];
+            chain_terms(c, v->t[i], term);
             for (int j = 0; j < n; j++) {
                 own.b[j] += term[j] * v->x[i];
                 for (int k = 0; k <= j; k++) own.A[j * n + k] += term[j] * term[k];
@@ -79,13 +85,16 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
     }
     const bool years = last - first >= 2.0 * HOURS_YEAR;
     c->n_climate = years ? LL_CLIMATE_MAX : CLIMATE_SHORT;
-    if (o->profile) {
+    if (o->periods.n > 0) {
+        c->periods = o->periods;
+        c->n_climate = ll_periods_count(&c->periods);
+    } else if (o->profile) {
         c->profile = ll_weekly_of(o->gap, years);
         c->n_climate = ll_weekly_count(c->profile);
     }
     c->climate = ll_new((c->n_series + 1) * (size_t)c->n_climate, sizeof *c->climate);
     if (c->climate == NULL) return LLAP_ENOMEM;
-    if (o->profile) {
+    if (c->profile.daily > 0) {
         const llap_status st = chain_fit_profile(c, v, o->pooled);
         if (st != LLAP_OK) return st;
     } else {
@@ -99,6 +108,7 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
         mean += v->x[i];
     }
     mean /= (double)v->n;
+    assert(v->n > 0 && e < c->n_series);
     for (size_t i = 0; i < v->n; i++) var += (v->x[i] - mean) * (v->x[i] - mean);
     var /= (double)v->n;
     if (var > 0.0) c->r_s = sqrt(var);

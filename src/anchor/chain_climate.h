@@ -18,6 +18,9 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
 /* The same for the coefficients of c->profile; v stays. */
 llap_status chain_fit_profile(ll_chain *c, const chain_values *v, bool pooled);
 
+/* The n_climate terms of c's climate at t. */
+void chain_terms(const ll_chain *c, double t, double *out);
+
 /* Solves A x = b, A [n,n] symmetric positive definite (its lower half), in place; b becomes x. */
 void chain_solve(double *A, double *b, int n);
 

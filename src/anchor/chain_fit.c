@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static moments moments_of(const ll_series *s, size_t first, size_t last, double 
 
 static void set_scale(ll_chain *c, size_t e, moments m)
 {
+    assert(e <= c->n_series && m.var >= 0.0);
     c->mu[e] = m.mean;
     c->sd[e] = m.var > 0.0 ? sqrt(m.var) : 1.0;
 }
@@ -89,6 +91,7 @@ static llap_status values_init(chain_values *v, const ll_series *s, size_t n_ser
         }
         v->ends[e] = at;
     }
+    assert(at == v->n);
     return LLAP_OK;
 }
 
@@ -103,6 +106,7 @@ static llap_status fit_tails(ll_chain *c, const chain_values *v, double tail)
     ll_sort_doubles(sorted, v->n);
     c->y_lo = ll_quantile(sorted, v->n, tail);
     c->y_hi = ll_quantile(sorted, v->n, 1.0 - tail);
+    assert(c->y_lo <= c->y_hi);
     ll_free(sorted);
     return LLAP_OK;
 }
@@ -111,6 +115,7 @@ static llap_status fit_tails(ll_chain *c, const chain_values *v, double tail)
 static moments moments_of_bent(const ll_chain *c, const chain_values *z)
 {
     moments m = { .n = (double)z->n };
+    assert(z->n > 0);
     for (size_t i = 0, e = 0; i < z->n; i++) {
         while (i >= z->ends[e]) e++;
         m.mean += ll_chain_bend(c, e, z->x[i]);
@@ -157,6 +162,7 @@ static llap_status fit_tail_curve(ll_chain *c, const chain_values *z, ll_transfo
     memcpy(held.x, z->x, z->n * sizeof *held.x);
     ll_sort_doubles(held.x, z->n);
     for (int k = 0; k < 2; k++) c->knot[k] = ll_quantile(held.x, z->n, at[k]);
+    assert(c->knot[0] <= c->knot[1]);
     ll_free(held.x);
     return LLAP_OK;
 }

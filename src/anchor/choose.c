@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     anchor_course c;
     c.cycles = o->fit.n_steps * (validated ? kernels : 1);
     c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
-    c.drift = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.periods = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.drift = c.periods + (validated ? anchor_period_kernels(o) * o->fit.n_steps : 0);
     c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
                             ? ANCHOR_DRIFTS * anchor_drift_steps(o)
                             : 0);
@@ -80,28 +82,6 @@ static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_
     const llap_status st = ll_anchor_fit(k, &fit, draw, &d);
     anchor_batch_deinit(&d.batch);
     ll_free(d.origin);
-    return st;
-}
-
-static llap_status validate(ll_anchor_model *m, const anchor_rows *rows, size_t n_series,
-                            const ll_origin *origin, size_t n, double near, double middle)
-{
-    anchor_trial t;
-    llap_status  st = anchor_trial_init(&t, m, rows, n_series, origin, n);
-    if (st != LLAP_OK) return st;
-    st = anchor_score(m, &t.batch, rows, origin, &m->valid_crps);
-    if (st == LLAP_OK) st = anchor_calibrate(m, &t.batch, origin, near, middle);
-    anchor_trial_deinit(&t);
-    return st;
-}
-
-llap_status ll_anchor_model_calibrate(ll_anchor_model *m, const ll_series *series, size_t n_series,
-                                      const ll_origin *origin, size_t n, double near, double middle)
-{
-    anchor_rows *rows = NULL;
-    llap_status  st = anchor_rows_create(m->chain, series, n_series, &rows);
-    if (st == LLAP_OK) st = validate(m, rows, n_series, origin, n, near, middle);
-    anchor_rows_destroy(rows, n_series);
     return st;
 }
 
@@ -142,7 +122,7 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
     return st;
 }
 
-/* The furthest mean of a context, in u. */
+/* The furthest that a context lies out, in u. */
 static double furthest(const anchor_batch *b)
 {
     double most = 0.0;
@@ -151,7 +131,7 @@ static double furthest(const anchor_batch *b)
         const double s = b->s[i], m = b->m[i];
         for (size_t j = 0; j < b->window[i].n_obs; j++)
             if (!isnan(b->window[i].y[j])) sum += m + s * b->window[i].y[j], n += 1.0;
-        if (n > 0.0) most = fmax(most, fabs(sum / n));
+        most = fmax(most, anchor_far_out(sum, n));
     }
     return most;
 }
@@ -224,6 +204,7 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain)
 {
     if (other == NULL) return false;
+    assert(best != NULL && *best != other && gain < 1.0);
     const bool better = *best == NULL || other->valid_crps < (*best)->valid_crps * (1.0 - gain);
     ll_anchor_model_destroy(better ? *best : other);
     if (better) *best = other;
@@ -283,12 +264,13 @@ static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opt
     return st;
 }
 
-/* The same with cycles of any length, where validation is clearly for them; o is then how the rest
- * is fitted. */
-static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o,
+/* The same with cycles of any length, where validation is clearly for them: they must gain 1 %, and
+ * as much more as a climate must, since a few weeks of one season say as little about them. o is
+ * then how the rest is fitted. */
+static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o, double more,
                               ll_anchor_model **best)
 {
-    const double     gain = 0.01;
+    const double     gain = 0.01 + fmax(more, 0.0);
     const int        i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
     ll_anchor_model *m = NULL;
     anchor_attempt   a = attempt_of(o, i, (*best)->kappa);
@@ -359,8 +341,10 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
     anchor_prefer(&best, with, ask.climate);
-    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
+    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, ask.climate, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && anchor_period_kernels(o) > 0)
+        st = anchor_choose_periods(d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);

@@ -7,13 +7,14 @@
  * A walk is a level and next to nothing else, for prices. Whatever replaces the best so far must
  * gain 1 % on validation. Where much of validation lies outside the range of training, a series
  * that is always positive takes the best of its logarithms unless that clearly loses: what grows
- * goes on growing by shares. */
+ * goes on growing by shares. There the best logarithm is also tried without a climate. */
 #include "anchor/drift.h"
 
 #include "anchor/quantile.h"
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
@@ -95,6 +96,7 @@ static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m,
         st = anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, origin, n);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < n; i++) sum += 2.0 * log(b.window[i].scale);
+        assert(n > 0);
         *out = exp(sum / (double)n);
         anchor_batch_deinit(&b);
     }
@@ -113,7 +115,10 @@ typedef struct contest {
     double                      scale; /* of mean_scale */
     double                      out;   /* of share_outside */
     bool                        positive;
+    bool                        without_climate; /* candidates have none, whatever the base has */
     ll_anchor_model            *best, *best_log; /* owned, of the candidates; one may be both */
+    enum kind                   log_kind;        /* of best_log */
+    bool                        log_innovation;
 } contest;
 
 static void add_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
@@ -162,9 +167,11 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
     };
     double           walk = 0.0;
     ll_anchor_model *m = NULL;
+    assert(i >= 0 && a.n_steps > 0);
     a.before = anchor_course_of(c->o, c->d->n_series, true).drift + i * a.n_steps;
-    a.chain.climate = c->base->chain->n_climate > 0;
+    a.chain.climate = c->base->chain->n_climate > 0 && !c->without_climate;
     a.chain.profile = c->base->chain->profile.daily > 0;
+    a.chain.periods = c->base->chain->periods;
     a.chain.curve = curve;
     llap_status st = LLAP_OK;
     if (kind == WALK) st = step_variance(c->d, c->base->chain, &walk);
@@ -177,7 +184,10 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
         return st;
     }
     ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
-    anchor_prefer(slot, m, 0.0);
+    if (anchor_prefer(slot, m, 0.0) && curve == LL_CURVE_LOG) {
+        c->log_kind = kind;
+        c->log_innovation = innovation;
+    }
     return st;
 }
 
@@ -204,14 +214,19 @@ static llap_status try_logs(contest *c)
     double      crps;
     for (int i = 0; st == LLAP_OK && i < (int)(sizeof what / sizeof *what); i++)
         st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
-    return st;
+    /* Of what grows, annual terms take part of the growth for a season. */
+    if (st != LLAP_OK || !(c->out > OUT_MUCH) || c->base->chain->n_climate == 0) return st;
+    if (c->best_log == NULL) return st;
+    c->without_climate = true;
+    return try_one(c, 9, LL_CURVE_LOG, c->log_kind, c->log_innovation, &crps);
 }
 
 /* Takes the contest's models into *best, or leaves it. */
 static void settle(contest *c, ll_anchor_model **best)
 {
     const bool much = c->out > OUT_MUCH && c->best_log != NULL;
-    double     least = (*best)->valid_crps;
+    assert(c->base == *best);
+    double least = (*best)->valid_crps;
     if (c->best != NULL) least = fmin(least, c->best->valid_crps);
     if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
         ll_anchor_model_destroy(c->best);

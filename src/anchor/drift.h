@@ -24,6 +24,12 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
  * may be negative. Takes other (NULL: there is none) and says whether it was. */
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
 
+/* Kernels that periods are tried with: 0, where there is no question of any. And the trial, after
+ * which o says how the rest is fitted. */
+int         anchor_period_kernels(const ll_anchor_model_opts *o);
+llap_status anchor_choose_periods(const ll_anchor_data *d, ll_anchor_model_opts *o,
+                                  ll_anchor_model **best);
+
 /* Candidates at most, and the steps of each: they start from the kernel of *best. */
 enum { ANCHOR_DRIFTS = 10 };
 int64_t anchor_drift_steps(const ll_anchor_model_opts *o);

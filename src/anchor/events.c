@@ -1,6 +1,7 @@
 #include "anchor/state.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -45,6 +46,7 @@ void anchor_sort(const double *t, size_t *from, size_t *to, size_t n)
     size_t i = 0, j = half;
     for (size_t k = 0; k < n; k++)
         from[k] = j == n || (i < half && t[to[i]] <= t[to[j]]) ? to[i++] : to[j++];
+    assert(i == half && j == n);
 }
 
 static void order_queries(const ll_anchor_window *w, size_t *order)
@@ -69,6 +71,7 @@ size_t anchor_events(const ll_anchor_window *w, anchor_event *ev, size_t *order)
             continue;
         }
         const double t = query ? w->t_query[order[q]] : w->t[i];
+        assert(n == 0 || t >= now); /* anchor_check has seen to it */
         ev[n] = (anchor_event){ .gap = n == 0 ? 0.0 : t - now, .query = -1 };
         if (query) ev[n].query = (int64_t)order[q++];
         else ev[n].y = w->y[i++];
@@ -92,5 +95,13 @@ anchor_load anchor_load_of(const ll_anchor_window *w, size_t n_windows)
     if (total < WORTH_IT) return load;
     load.n_threads = omp_get_max_threads();
     if ((size_t)load.n_threads > n_windows) load.n_threads = (int)n_windows;
+    assert(load.n_threads >= 1);
     return load;
+}
+
+bool anchor_is_unread(const anchor_event *ev, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ev[i].query < 0) return false;
+    return true;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Draws contexts, and asks for each of their readings just before it comes. */
@@ -48,6 +49,7 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
         out[i].target = out[i].y;
         at += out[i].n_obs;
     }
+    assert(at == d->before + n_obs && d->batch.n == n_rows);
     return LLAP_OK;
 }
 
@@ -63,6 +65,7 @@ static llap_status fit_kernel(ll_anchor_model *m, const ll_anchor_data *data,
     fit.before = anchor_course_of(o, data->n_series, data->n_valid > 0).filling;
     d.origin = ll_new(fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
+    assert(data->n_train > 0); /* ll_anchor_model_fit has asked */
     ll_anchor_kernel k =
         anchor_kernel_still(o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly());
     const llap_status st = ll_anchor_fit(&k, &fit, draw, &d);
@@ -129,6 +132,7 @@ static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window
         q->truth[n++] = full->y[j];
     }
     w.y = q->y;
+    assert(n <= w.n_obs);
     w.n_query = n;
     w.t_query = q->t;
     ll_anchor_posterior *post = NULL;
@@ -149,8 +153,8 @@ static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64
 {
     anchor_batch b;
     quiz         q = { 0 };
-    llap_status  st =
-        anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, d->valid, d->n_valid);
+    llap_status  st = anchor_batch_init(&b, anchor_cut_of(m, &m->fill_kernel), rows, d->n_series,
+                                        d->valid, d->n_valid);
     if (st != LLAP_OK) return st;
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {

@@ -3,6 +3,7 @@
 #include "anchor/state.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 
@@ -28,6 +29,7 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
     anchor_monitor mo = { 0 };
     const double   unit = anchor_unit(k->innovation, w->scale);
     size_t         read = 0;
+    const bool     unread = anchor_is_unread(ev, n);
     *loglik = 0.0;
     if (w->start > 0.0 && sys->level < 0) return false;
     anchor_start(sys, x, P);
@@ -39,9 +41,11 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
             anchor_push_cov(sys, &step, P);
         }
         if (ev[i].query >= 0) {
+            assert((size_t)ev[i].query < w->n_query);
             out->mean[ev[i].query] = x[0];
+            const double var = unread ? anchor_unread(sys, P, (size_t)sys->ld) : fmax(P[0], 0.0);
             out->var[ev[i].query] =
-                (fmax(P[0], 0.0) + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
+                (var + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
             continue;
         }
         const double e = ev[i].y - x[0];
@@ -65,14 +69,17 @@ static double filter_window(const anchor_system sys[2], const ll_anchor_kernel *
                             const answers *out)
 {
     double loglik;
-    if (!filter_events(&sys[0], k, w, ev, n, out, &loglik))
-        filter_events(&sys[1], k, w, ev, n, out, &loglik);
+    bool   done = filter_events(&sys[0], k, w, ev, n, out, &loglik);
+    if (!done) done = filter_events(&sys[1], k, w, ev, n, out, &loglik);
+    assert(done); /* the second has a level */
+    (void)done;
     return loglik;
 }
 
 static llap_status workers_create(const anchor_load *load, worker **out)
 {
     const int n = load->n_threads;
+    assert(n >= 1);
     *out = ll_new((size_t)n, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < n; i++) {
@@ -100,6 +107,7 @@ static void filter_windows(const anchor_system sys[2], const ll_anchor_kernel *k
     for (int64_t i = 0; i < (int64_t)n_windows; i++) {
         worker      *me = &all[omp_get_thread_num()];
         const size_t n = anchor_events(&w[i], me->ev, me->order);
+        assert(omp_get_thread_num() < n_threads && n <= w[i].n_obs + w[i].n_query);
         const double ll =
             filter_window(sys, k, &w[i], me->ev, n, &(answers){ .mean = mean[i], .var = var[i] });
         if (loglik != NULL) loglik[i] = ll;

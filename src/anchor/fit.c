@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -124,6 +125,7 @@ static llap_status descent_begin(descent *d, const ll_anchor_fit_opts *o, ll_anc
 static void descent_end(descent *d, const ll_anchor_fit_opts *o, ll_anchor_kernel *k)
 {
     if (d->moves == 0.0) return;
+    assert(d->n_late <= d->step);
     for (int i = 0; d->n_late > 0.0 && i < MAX_NUMBERS; i++) d->x[i] = d->sum[i] / d->n_late;
     to_kernel(d->x, o, k);
 }
@@ -201,6 +203,7 @@ llap_status ll_anchor_fit(ll_anchor_kernel *k, const ll_anchor_fit_opts *o, ll_a
         if (st == LLAP_OK) st = step(k, o, i, w, &d, &loss);
         if (st != LLAP_OK) break;
         d.step += 1.0;
+        assert(d.step <= (double)o->n_steps && d.moves <= d.step);
         d.n_late += is_late(o, i);
         for (int j = 0; is_late(o, i) && j < MAX_NUMBERS; j++) d.sum[j] += d.x[j];
         st = tell(o, &d, loss);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,12 +24,12 @@ static void piece_deinit(piece *p)
 }
 
 /* Rows first .. last - 1 of the request's history, as kernel k takes them. */
-/* k NULL: for filling. */
 static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_anchor_kernel *k,
                               const ll_anchor_request *r, size_t first, size_t last)
 {
     const ll_series *h = &r->history;
     *p = (piece){ 0 };
+    assert(first <= last && last <= h->n);
     p->u = ll_new(last - first, sizeof *p->u);
     p->w = ll_new(last - first, sizeof *p->w);
     if (p->u == NULL || p->w == NULL) {
@@ -41,13 +42,27 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
     p->first = first + skip;
     p->n = last - p->first;
+    assert(p->first <= last);
     const llap_status st =
         anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
     anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
-    p->s = k != NULL && k->innovation ? 1.0 : p->scale;
+    p->s = k->innovation ? 1.0 : p->scale;
     for (size_t i = 0; i < p->n; i++) p->w[i] = (p->u[skip + i] - p->m) / p->s;
     if (st != LLAP_OK) piece_deinit(p);
     return st;
+}
+
+/* The piece as the filter takes it, and what is asked about it. */
+static ll_anchor_window window_of(const piece *p, const ll_anchor_request *r, const double *tq,
+                                  size_t n)
+{
+    return (ll_anchor_window){ .n_obs = p->n,
+                               .t = r->history.t + p->first,
+                               .y = p->w,
+                               .n_query = n,
+                               .t_query = tq,
+                               .start = p->start,
+                               .scale = p->scale };
 }
 
 /* From a mean and variance of w to the law of u at time t. */
@@ -99,13 +114,7 @@ static llap_status batch_init(batch *b, const ll_anchor_model *m, const ll_ancho
         const llap_status st =
             piece_init(&b->piece[i], m, k, &r[i], first, anchor_after(h->t, h->n, r[i].origin));
         if (st != LLAP_OK) return st;
-        b->window[i] = (ll_anchor_window){ .n_obs = b->piece[i].n,
-                                           .t = h->t + b->piece[i].first,
-                                           .y = b->piece[i].w,
-                                           .n_query = r[i].n_query,
-                                           .t_query = r[i].t_query,
-                                           .start = b->piece[i].start,
-                                           .scale = b->piece[i].scale };
+        b->window[i] = window_of(&b->piece[i], &r[i], r[i].t_query, r[i].n_query);
         b->mean[i] = at;
         b->var[i] = at + r[i].n_query;
         at += 2 * r[i].n_query;
@@ -152,6 +161,7 @@ static group group_at(const ll_anchor_model *m, const ll_anchor_request *r, size
 {
     bool   taken[LL_ANCHOR_LINKED_MAX] = { false };
     size_t i = first;
+    assert(m->link.n <= LL_ANCHOR_LINKED_MAX);
     for (; i < n && is_joint(m, &r[i]); i++) {
         if (r[i].origin != r[first].origin || r[i].all != r[first].all || taken[r[i].series]) break;
         taken[r[i].series] = true;
@@ -168,6 +178,7 @@ static void whole_group(const ll_anchor_model *m, const ll_anchor_request *r, gr
                                       .series = e,
                                       .origin = r[g.first].origin };
     for (size_t i = g.first; i < g.first + g.n; i++) {
+        assert(r[i].series < m->link.n && out[r[i].series].n_query == 0);
         out[r[i].series].n_query = r[i].n_query;
         out[r[i].series].t_query = r[i].t_query;
         out[r[i].series].law = r[i].law;
@@ -200,6 +211,7 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
     for (size_t i = 0; st == LLAP_OK && i < n;) {
         if (is_joint(m, &r[i])) {
             g[n_groups] = group_at(m, r, i, n);
+            assert(g[n_groups].n > 0);
             i += g[n_groups++].n;
             continue;
         }
@@ -239,8 +251,12 @@ static llap_status draw_scores(const ll_anchor_posterior *post, size_t n_query, 
     return st;
 }
 
-llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
-                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+/* Scores of one request's paths, from a stream of normals or from given ones. */
+typedef llap_status (*score_paths)(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                   size_t n_paths, double *out);
+
+static llap_status make_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                              score_paths scores, void *from, size_t n_paths, double *out)
 {
     ll_law              *law = r->law == NULL ? ll_new(r->n_query, sizeof *law) : r->law;
     ll_anchor_request    own = *r;
@@ -250,13 +266,45 @@ llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_requ
     llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, &m->kernel, r, 1);
     if (st == LLAP_OK && r->law == NULL) st = ll_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = ll_anchor_condition(&m->kernel, b.window, &post);
-    if (st == LLAP_OK) st = draw_scores(post, r->n_query, seed, window, 0, n_paths, out);
+    if (st == LLAP_OK) st = scores(post, r->n_query, from, n_paths, out);
     for (size_t i = 0; st == LLAP_OK && i < n_paths * r->n_query; i++)
         out[i] = ll_anchor_quantile(m, r->series, &law[i % r->n_query], out[i]);
     ll_anchor_posterior_destroy(post);
     batch_deinit(&b, 1);
     if (r->law == NULL) ll_free(law);
     return st;
+}
+
+typedef struct stream {
+    uint64_t seed, window;
+} stream;
+
+static llap_status from_stream(const ll_anchor_posterior *post, size_t n_query, void *from,
+                               size_t n_paths, double *out)
+{
+    const stream *s = from;
+    return draw_scores(post, n_query, s->seed, s->window, 0, n_paths, out);
+}
+
+llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+{
+    stream s = { seed, window };
+    return make_paths(m, r, from_stream, &s, n_paths, out);
+}
+
+static llap_status from_normals(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                size_t n_paths, double *out)
+{
+    const double *const *normals = from;
+    (void)n_query;
+    return ll_anchor_innovate(post, n_paths, *normals, out);
+}
+
+llap_status ll_anchor_model_paths_by(const ll_anchor_model *m, const ll_anchor_request *r,
+                                     const double *normals, size_t n_paths, double *out)
+{
+    return make_paths(m, r, from_normals, &normals, n_paths, out);
 }
 
 /* Each query becomes a forecast at its own time, with a context of its own: a few at a time, so
@@ -287,16 +335,15 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
                               const double *tq, const size_t *index, size_t n, double *mean,
                               double *var)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const double         reach = 0.5 * m->spec.context;
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, tq[n - 1] + reach));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, tq[n - 1] + reach));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, n);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_NOISY, mean, var);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
@@ -338,6 +385,7 @@ static llap_status fill_from_both(const ll_anchor_model *m, const ll_anchor_requ
 static size_t run_end(const ll_anchor_model *m, const ll_series *h, const double *tq, size_t n,
                       ll_anchor_from from)
 {
+    assert(n > 0);
     if (from == LL_ANCHOR_BOTH) return anchor_after(tq, n, tq[0] + 0.5 * m->spec.context);
     size_t next = anchor_after(h->t, h->n, tq[0]), end = 1;
     while (next < h->n && isnan(h->y[next])) next++;
@@ -350,17 +398,16 @@ static llap_status draw_run(const ll_anchor_model *m, const ll_anchor_request *r
                             size_t n, ll_anchor_from from, uint64_t seed, uint64_t window,
                             uint32_t run, size_t n_paths, double *out)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const bool           both = from == LL_ANCHOR_BOTH;
     const double         reach = (both ? 0.5 : 1.0) * m->spec.context;
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, n);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = draw_scores(post, n, seed, window, run, n_paths, out);
     ll_anchor_posterior_destroy(post);
@@ -400,18 +447,17 @@ llap_status anchor_fill_before(const ll_anchor_model *m, const ll_anchor_request
 llap_status anchor_read_again(const ll_anchor_model *m, const ll_anchor_request *r, double *alpha,
                               double *cov)
 {
+    assert(r->n_query > 0);
     const double         reach = 0.5 * m->spec.context;
     const double         noise = m->fill_kernel.nu + m->fill_kernel.jitter;
     const double        *tq = r->t_query;
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = r->n_query, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, r->n_query);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_LATENT, alpha, NULL);
     if (st == LLAP_OK) st = ll_anchor_covariance(post, LL_ANCHOR_LATENT, cov);

@@ -3,6 +3,7 @@
 #include "anchor/quantile.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ enum { AROUND = 5, HALF = AROUND / 2 };
 static double median(const double *x, int n)
 {
     double s[AROUND];
+    assert(n >= 1 && n <= AROUND);
     for (int i = 0; i < n; i++) {
         int at = i;
         for (; at > 0 && s[at - 1] > x[i]; at--) s[at] = s[at - 1];
@@ -111,6 +113,7 @@ static void measure(sizes *s, const ll_series *x)
 static double limit_of(sizes *s)
 {
     if (s->n_r == 0) return 0.0;
+    assert(s->n_r <= s->n_y); /* readings of series of five or more have a distance */
     ll_sort_doubles(s->r, s->n_r);
     ll_sort_doubles(s->y, s->n_y);
     const double wide = ll_quantile(s->y, s->n_y, .84) - ll_quantile(s->y, s->n_y, .16);

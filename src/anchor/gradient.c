@@ -12,6 +12,7 @@
 #include "anchor/state.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -196,7 +197,8 @@ static void backward(const anchor_system *sys, bool innovation, const ll_anchor_
     for (size_t k = n; k-- > 0;) {
         const double d = tp->d[k], e = tp->e[k];
         const bool   query = tp->ev[k].query >= 0;
-        score        s = { 0 };
+        assert(d >= 0.0 && (!query || (size_t)tp->ev[k].query < w->n_query));
+        score s = { 0 };
         if (kind == LL_ANCHOR_NLL && !query) s = score_observation(e, d);
         if (kind == LL_ANCHOR_CRPS && query && w->target != NULL)
             s = score_target(w->target[tp->ev[k].query], e, d * tp->by[k], floor * tp->by[k]);
@@ -227,6 +229,7 @@ static void window_gradient(const anchor_system *sys, bool innovation, const ll_
     for (int i = 0; i < sys->n; i++) {
         const int term = sys->term[i], s = anchor_sine(sys, i);
         if (i == sys->level) continue;
+        assert(term >= 0 && term < LL_ANCHOR_MAX_TERMS);
         double start = ad.P[i * sys->ld + i] + (i > 0 ? ad.P[i * sys->ld] : 0.0);
         if (s >= 0) start += ad.P[s * sys->ld + s];
         out->d_a[term] = ad.a[i] + start;
@@ -268,6 +271,7 @@ static llap_status tape_init(const anchor_system *sys, size_t n_events, size_t n
 static llap_status tapes_create(const anchor_system *sys, const anchor_load *load, tape **out)
 {
     const int n = load->n_threads;
+    assert(n >= 1 && load->n_query <= load->n_events);
     *out = ll_new((size_t)n, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
@@ -313,6 +317,7 @@ llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_w
         for (int64_t i = 0; i < (int64_t)n_windows; i++) {
             tape        *tp = &all[omp_get_thread_num()];
             const size_t n = anchor_events(&w[i], tp->ev, tp->order);
+            assert(n <= load.n_events);
             window_gradient(&sys, k->innovation, &w[i], n, kind, var_floor, tp, &part[i]);
         }
         add_up(part, n_windows, out);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double TWO_PI = 6.283185307179586476925286766559;
@@ -104,25 +105,11 @@ llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k)
     return check_drift(k);
 }
 
-double ll_anchor_kernel_at(const ll_anchor_kernel *k, double d)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < k->n_terms; i++)
-        sum += k->a[i] * exp(-k->rho[i] * fabs(d)) * cos(k->omega[i] * d);
-    return sum;
-}
-
 const char *ll_anchor_drift_name(ll_anchor_drift d)
 {
     static const char *const names[] = { "none", "level", "slope" };
+    assert((size_t)d < sizeof names / sizeof *names);
     return names[d];
-}
-
-int32_t ll_anchor_kernel_states(const ll_anchor_kernel *k)
-{
-    int32_t J = k->n_terms + (int32_t)k->drift; /* one for a level, two with a slope */
-    for (int32_t i = 0; i < k->n_terms; i++) J += k->omega[i] > 0.0;
-    return J;
 }
 
 double ll_anchor_half_life(double rho) { return 0.69314718055994530941723212145818 / rho; }

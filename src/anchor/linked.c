@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static llap_status system_init(joint_system *s, const ll_anchor_kernel *k,
     s->monitor = k->monitor;
     s->innovation = k->innovation;
     s->N = j->n * (size_t)s->sys.J;
+    assert(s->n >= 1 && s->n <= LL_ANCHOR_LINKED_MAX);
     const size_t terms = (size_t)s->sys.n;
     s->mix = ll_new(j->n * j->n * terms, sizeof *s->mix);
     if (s->mix == NULL) return LLAP_ENOMEM;
@@ -164,6 +166,7 @@ static void row_left(const joint_system *s, const readings *r, size_t m, double 
 {
     const size_t N = s->N;
     const double kept = s->sys.r / r->d[m];
+    assert(m < r->n && r->d[m] > 0.0);
     for (size_t i = 0; i < N; i++) out[i] = r->b[m * N + i] * kept;
     for (size_t l = m + 1; l < r->n; l++) {
         const double c = r->b[l * N + r->k[m]] / r->d[l];
@@ -195,6 +198,7 @@ static void row_now(const joint_system *s, const readings *r, const double *P, s
 static double take_in(const joint_system *s, readings *r, size_t k, double y, double *restrict x)
 {
     double *restrict b = r->b + r->n * s->N;
+    assert(r->n < s->n && k < s->N && !was_read(r, k));
     const double d = fmax(b[k], 0.0) + s->sys.r, err = y - x[k];
     for (size_t i = 0; i < s->N; i++) x[i] += b[i] * (err / d);
     r->k[r->n] = k;
@@ -232,6 +236,7 @@ static bool look_at(const joint_system *s, anchor_monitor *mo, double unit, read
                     double y, const double *x, double *row, double *P)
 {
     row_now(s, r, P, k, r->b + r->n * s->N);
+    assert(r->n < s->n && k % (size_t)s->sys.J == 0);
     const double d = fmax(r->b[r->n * s->N + k], 0.0) + s->sys.r;
     const double raise = anchor_monitor_read(mo, s->monitor, y, (y - x[k]) * unit, d);
     if (!(raise > 0.0)) return true;
@@ -305,12 +310,27 @@ static size_t events_of(const ll_anchor_window *w, size_t n, joint_event *ev, jo
     sort_events(ev, room, at);
     *seen = at;
     while (*seen > 0 && ev[*seen - 1].query >= 0) --*seen;
+    assert(at == 0 || ev[0].t <= ev[at - 1].t);
     return at;
 }
 
+/* Which entities have no reading. */
+static void find_unread(const joint_event *ev, size_t n, size_t n_entities, bool *unread)
+{
+    for (size_t e = 0; e < n_entities; e++) unread[e] = true;
+    for (size_t i = 0; i < n; i++)
+        if (ev[i].query < 0) unread[ev[i].entity] = false;
+}
+
+/* Variance of the next reading of an entity whose P [.,ld] that is. */
+static double reading_variance(const joint_system *s, const double *P, size_t ld, bool unread)
+{
+    return (unread ? anchor_unread(&s->sys, P, ld) : fmax(P[0], 0.0)) + s->sys.nu;
+}
+
 /* The events after the last observation. */
-static void answer_apart(const joint_system *s, worker *me, const double *scale, size_t seen,
-                         size_t n, double *const *mean, double *const *var)
+static void answer_apart(const joint_system *s, worker *me, const double *scale, const bool *unread,
+                         size_t seen, size_t n, double *const *mean, double *const *var)
 {
     const size_t J = (size_t)s->sys.J, block = J * (size_t)s->sys.ld;
     anchor_step  step = { .gap = -1.0 };
@@ -323,8 +343,9 @@ static void answer_apart(const joint_system *s, worker *me, const double *scale,
         const joint_event *ev = &me->ev[i];
         move_alone(s, &step, ev->entity, ev->t, &now[ev->entity], me->x, me->own);
         mean[ev->entity][ev->query] = me->x[ev->entity * J];
-        var[ev->entity][ev->query] =
-            (fmax(me->own[ev->entity * block], 0.0) + s->sys.nu) * scale[ev->entity];
+        var[ev->entity][ev->query] = reading_variance(s, me->own + ev->entity * block,
+                                                      (size_t)s->sys.ld, unread[ev->entity]) *
+                                     scale[ev->entity];
     }
 }
 
@@ -336,10 +357,13 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
     anchor_step    step = { .gap = -1.0 };
     anchor_monitor mo[LL_ANCHOR_LINKED_MAX] = { 0 };
     double         scale[LL_ANCHOR_LINKED_MAX];
+    bool           unread[LL_ANCHOR_LINKED_MAX];
     readings       r = { .b = me->b };
     size_t         seen;
     const size_t   n = events_of(w, s->n, me->ev, me->ev + n_events, &seen);
+    assert(n <= n_events && seen <= n);
     *loglik = 0.0;
+    find_unread(me->ev, n, s->n, unread);
     start(s, me->x, me->P);
     for (size_t e = 0; e < s->n; e++) {
         if (!(w[e].start > 0.0)) continue;
@@ -349,7 +373,8 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
     for (size_t i = 0; i < seen; i++) {
         const joint_event *ev = &me->ev[i];
         const size_t       k = ev->entity * J;
-        const bool         moves = i > 0 && ev->t > ev[-1].t;
+        assert(ev->entity < s->n && k < N);
+        const bool moves = i > 0 && ev->t > ev[-1].t;
         if (moves || ev->query >= 0 || was_read(&r, k)) settle(s, &r, me->row, me->P);
         if (moves) {
             anchor_step_set(&step, &s->sys, ev->t - ev[-1].t);
@@ -358,7 +383,7 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
         if (ev->query >= 0) {
             mean[ev->entity][ev->query] = me->x[k];
             var[ev->entity][ev->query] =
-                (fmax(me->P[k * N + k], 0.0) + s->sys.nu) *
+                reading_variance(s, me->P + k * N + k, N, unread[ev->entity]) *
                 anchor_monitor_scale(&mo[ev->entity], s->innovation, w[ev->entity].scale);
         } else {
             const double unit = anchor_unit(s->innovation, w[ev->entity].scale);
@@ -370,7 +395,7 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
     settle(s, &r, me->row, me->P);
     for (size_t e = 0; e < s->n; e++)
         scale[e] = anchor_monitor_scale(&mo[e], s->innovation, w[e].scale);
-    answer_apart(s, me, scale, seen, n, mean, var);
+    answer_apart(s, me, scale, unread, seen, n, mean, var);
     return true;
 }
 
@@ -440,8 +465,11 @@ llap_status ll_anchor_linked_filter(const ll_anchor_kernel *k, const ll_anchor_l
             const size_t first = (size_t)i * j->n;
             worker      *me = &all[omp_get_thread_num()];
             double       ll;
-            if (!filter_group(&s[0], me, w + first, n_events, mean + first, var + first, &ll))
-                filter_group(&s[1], me, w + first, n_events, mean + first, var + first, &ll);
+            bool         done =
+                filter_group(&s[0], me, w + first, n_events, mean + first, var + first, &ll);
+            if (!done)
+                done = filter_group(&s[1], me, w + first, n_events, mean + first, var + first, &ll);
+            assert(done); /* the second has a level for each */
             if (loglik != NULL) loglik[i] = ll;
         }
     }

@@ -3,9 +3,11 @@
 #include "anchor/quantile.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
+#include "base/eigen.h"
 #include "base/error.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -53,6 +55,7 @@ static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor
     for (size_t i = 0; i < n; i++)
         if (i == 0 || t[i] > t[i - 1]) t[times++] = t[i];
     g->n = times < most ? times : most;
+    assert(times <= n && g->n <= most);
     for (size_t i = 0; i < g->n * n_series; i++)
         g->origin[i] = (ll_origin){ i % n_series, t[i / n_series * times / g->n] };
     ll_free(t);
@@ -122,39 +125,6 @@ static bool unmix(const ll_anchor_kernel *k, const double *share, const double *
 
 /* ---- factors ---- */
 
-/* Turns rows and columns p and q of the symmetric A [n,n] so that A[p,q] becomes 0; V collects. */
-static void turn(double *A, double *V, size_t n, size_t p, size_t q)
-{
-    const double apq = A[p * n + q];
-    if (fabs(apq) < 1e-14) return;
-    const double half = (A[q * n + q] - A[p * n + p]) / (2.0 * apq);
-    const double t = (half >= 0.0 ? 1.0 : -1.0) / (fabs(half) + sqrt(half * half + 1.0));
-    const double c = 1.0 / sqrt(t * t + 1.0), s = t * c;
-    for (size_t k = 0; k < n; k++) {
-        const double x = A[k * n + p], y = A[k * n + q], v = V[k * n + p], w = V[k * n + q];
-        A[k * n + p] = c * x - s * y;
-        A[k * n + q] = s * x + c * y;
-        V[k * n + p] = c * v - s * w;
-        V[k * n + q] = s * v + c * w;
-    }
-    for (size_t k = 0; k < n; k++) {
-        const double x = A[p * n + k], y = A[q * n + k];
-        A[p * n + k] = c * x - s * y;
-        A[q * n + k] = s * x + c * y;
-    }
-}
-
-/* Eigenvalues on the diagonal of A, eigenvectors in the columns of V (Jacobi). */
-static void diagonalise(double *A, double *V, size_t n)
-{
-    enum { SWEEPS = 12 };
-    memset(V, 0, n * n * sizeof *V);
-    for (size_t i = 0; i < n; i++) V[i * n + i] = 1.0;
-    for (int sweep = 0; sweep < SWEEPS; sweep++)
-        for (size_t p = 0; p < n; p++)
-            for (size_t q = p + 1; q < n; q++) turn(A, V, n, p, q);
-}
-
 /* The largest `rank` eigenvalues of A as columns of g [n,rank]. */
 static void leading(double *A, const double *V, size_t n, size_t rank, double *g)
 {
@@ -182,7 +152,7 @@ static void factors(const double *C, size_t n, size_t rank, double *g, double *r
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(A, C, n * n * sizeof *A);
         for (size_t i = 0; i < n; i++) A[i * n + i] = own[i];
-        diagonalise(A, V, n);
+        ll_eigen_symmetric(A, V, n);
         leading(A, V, n, rank, g);
         for (size_t i = 0; i < n; i++) {
             double sum = 0.0;

@@ -49,9 +49,11 @@ typedef struct ll_anchor_data {
  * link, filling, near.0 and near.1. */
 typedef struct ll_anchor_model_opts {
     ll_anchor_spec     spec;
-    ll_chain_opts      chain;  /* climate: may be used, where validation prefers it */
-    ll_anchor_kernel   start;  /* n_terms 0: ll_anchor_kernel_hourly() */
-    ll_anchor_kernel   cycles; /* a start to learn frequencies from; n_terms 0: none is tried */
+    ll_chain_opts      chain;   /* climate: may be used, where validation prefers it */
+    ll_anchor_kernel   start;   /* n_terms 0: ll_anchor_kernel_hourly() */
+    ll_anchor_kernel   cycles;  /* a start to learn frequencies from; n_terms 0: none is tried */
+    ll_periods         periods; /* tried as climate and cycles, unless they harm */
+    bool               find_periods; /* look for them; they must gain 1 % */
     ll_anchor_fit_opts fit;
     double             kappa;             /* of the window's level; 0: 4 or 200, by validation */
     double             near, middle;      /* leads of the calibration's buckets */
@@ -107,10 +109,6 @@ void        ll_anchor_model_destroy(ll_anchor_model *m); /* NULL is fine */
 llap_status ll_anchor_model_create(const ll_anchor_spec *spec, ll_chain *chain,
                                    const ll_anchor_kernel *kernel, double kappa,
                                    ll_anchor_model **out);
-/* Sets the calibration, and valid_crps, from forecasts at these origins. */
-llap_status ll_anchor_model_calibrate(ll_anchor_model *m, const ll_series *series, size_t n_series,
-                                      const ll_origin *origin, size_t n, double near,
-                                      double middle);
 
 /* The law of one value: the chain's u is mean + sd * (a standard normal, bent by shape). */
 typedef struct ll_law {
@@ -150,6 +148,11 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
  * number k is drawn from the stream (seed, noise, window, k), so it does not depend on n_paths. */
 llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
                                   uint64_t seed, uint64_t window, size_t n_paths, double *out);
+
+/* The same by given normals, [n_paths,n_query], one for each query (ll_anchor_innovate): out may be
+ * normals. A path then moves with those of other series whose normals are correlated. */
+llap_status ll_anchor_model_paths_by(const ll_anchor_model *m, const ll_anchor_request *r,
+                                     const double *normals, size_t n_paths, double *out);
 
 /* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
  * not used. From the past: given the observed rows at or before each, within a context. From both

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,23 @@ static size_t first_reading(const ll_series *h, double t)
     size_t i = anchor_after(h->t, h->n, nextafter(t, -INFINITY));
     while (i < h->n && h->t[i] == t && isnan(h->y[i])) i++;
     return i < h->n && h->t[i] == t ? i : h->n;
+}
+
+/* Rows after `low` and up to `high` of a series, glitches among them as missing: *out, whose
+ * readings are y, which the caller owns. past: each is looked at with those before it alone. */
+static llap_status without_glitches(const ll_anchor_model *m, size_t series, const ll_series *h,
+                                    double low, double high, bool past, ll_series *out, double **y)
+{
+    const size_t first = anchor_after(h->t, h->n, low), end = anchor_after(h->t, h->n, high);
+    const size_t n = end > first ? end - first : 0;
+    bool        *drop = ll_new(n, sizeof *drop);
+    *y = ll_new(n, sizeof **y);
+    *out = (ll_series){ .n = n, .t = h->t + first, .y = *y };
+    const bool ok = drop != NULL && *y != NULL;
+    if (ok) (past ? ll_chain_mark_past : ll_chain_mark)(m->chain, series, h->y + first, n, drop);
+    for (size_t i = 0; ok && i < n; i++) (*y)[i] = drop[i] ? NAN : h->y[first + i];
+    ll_free(drop);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
 /* ---- residuals from the past ---- */
@@ -32,14 +50,17 @@ static llap_status past_residuals(const ll_anchor_model *m, size_t series, const
 {
     size_t      count = 0;
     size_t     *at = ll_new(n, sizeof *at);
-    double     *u = ll_new(n, sizeof *u), *tq = ll_new(n, sizeof *tq);
+    double     *u = ll_new(n, sizeof *u), *tq = ll_new(n, sizeof *tq), *y = NULL;
     ll_law     *law = ll_new(n, sizeof *law);
+    ll_series   own = { 0 };
     llap_status st = at == NULL || u == NULL || tq == NULL || law == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && n > 0)
+        st = without_glitches(m, series, h, t[0] - m->spec.context, t[n - 1], true, &own, &y);
     for (size_t k = 0; st == LLAP_OK && k < n; k++) {
-        const size_t i = first_reading(h, t[k]);
+        const size_t i = first_reading(&own, t[k]);
         out[k] = NAN;
-        if (i == h->n) continue;
-        u[count] = ll_chain_u(m->chain, series, t[k], ll_chain_z(m->chain, series, h->y[i]));
+        if (i == own.n) continue;
+        u[count] = ll_chain_u(m->chain, series, t[k], ll_chain_z(m->chain, series, own.y[i]));
         tq[count] = t[k];
         at[count++] = k;
     }
@@ -51,6 +72,7 @@ static llap_status past_residuals(const ll_anchor_model *m, size_t series, const
         out[at[i]] = clip((u[i] - law[i].mean) / law[i].sd);
     ll_free(at);
     ll_free(u);
+    ll_free(y);
     ll_free(tq);
     ll_free(law);
     return st;
@@ -81,14 +103,22 @@ static llap_status view_init(view *v, const ll_anchor_model *m, size_t series, c
                              double low, double high)
 {
     *v = (view){ .noise = m->fill_kernel.nu + m->fill_kernel.jitter };
-    size_t       i = anchor_after(h->t, h->n, nextafter(low, -INFINITY));
-    const size_t end = anchor_after(h->t, h->n, nextafter(high, -INFINITY));
+    const double      around = 0.5 * m->spec.context; /* as far as the laws look */
+    ll_series         own;
+    double           *y;
+    const llap_status st =
+        without_glitches(m, series, h, low - around, high + around, false, &own, &y);
+    size_t       i = anchor_after(own.t, own.n, nextafter(low, -INFINITY));
+    const size_t end = anchor_after(own.t, own.n, nextafter(high, -INFINITY));
+    assert(i <= end);
     const size_t room = end - i < VIEW_MAX ? end - i : VIEW_MAX;
     v->t = ll_new(room, sizeof *v->t);
     v->alpha = ll_new(room, sizeof *v->alpha);
-    if (v->t == NULL || v->alpha == NULL) return LLAP_ENOMEM;
-    for (; i < end && v->n < room; i++)
-        if (!isnan(h->y[i]) && (v->n == 0 || h->t[i] != v->t[v->n - 1])) v->t[v->n++] = h->t[i];
+    const bool ok = st == LLAP_OK && v->t != NULL && v->alpha != NULL;
+    for (; ok && i < end && v->n < room; i++)
+        if (!isnan(y[i]) && (v->n == 0 || own.t[i] != v->t[v->n - 1])) v->t[v->n++] = own.t[i];
+    ll_free(y);
+    if (!ok) return LLAP_ENOMEM;
     v->cov = ll_new(v->n * v->n, sizeof *v->cov);
     if (v->cov == NULL) return LLAP_ENOMEM;
     if (v->n == 0) return LLAP_OK;
@@ -108,6 +138,7 @@ typedef struct solve {
  * A^-1 alpha is y less its mean. */
 static bool leave_out(const view *v, size_t first, size_t n, solve *s, double *out)
 {
+    assert(n <= VIEW_MAX && first + n <= v->n && v->noise > 0.0);
     double *L = s->L, *x = s->x;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -151,6 +182,7 @@ typedef struct gap {
 static void gap_set(gap *g, const view *v, size_t n_series, size_t e, double low, double high)
 {
     g->low = low;
+    assert(n_series <= LL_ANCHOR_LINKED_MAX && low < high);
     g->high = high;
     for (size_t j = 0; j < n_series; j++) {
         g->first[j] = anchor_after(v[j].t, v[j].n, low);
@@ -165,7 +197,8 @@ static void gap_at(const gap *g, const view *v, size_t n_series, double t, doubl
 {
     for (size_t j = 0; j < n_series; j++) {
         const size_t k = anchor_after(v[j].t + g->first[j], g->count[j], t);
-        const bool   read = k > 0 && v[j].t[g->first[j] + k - 1] == t;
+        assert(g->first[j] + g->count[j] <= v[j].n);
+        const bool read = k > 0 && v[j].t[g->first[j] + k - 1] == t;
         out[j] = read ? g->residual[j * VIEW_MAX + k - 1] : NAN;
     }
 }
@@ -176,6 +209,7 @@ static void gap_at(const gap *g, const view *v, size_t n_series, double t, doubl
 static bool factor_row(const double *cov, size_t n, const size_t *of, size_t k, double *L,
                        size_t ld)
 {
+    assert(k < ld && of[k] < n);
     for (size_t j = 0; j <= k; j++) {
         double s = cov[of[k] * n + of[j]];
         for (size_t l = 0; l < j; l++) s -= L[k * ld + l] * L[j * ld + l];
@@ -204,6 +238,7 @@ void anchor_neighbours_law(const double *cov, size_t n_series, size_t e, const d
     enum { MAX = LL_ANCHOR_LINKED_MAX };
     double L[MAX * MAX], white[MAX], mean = 0.0;
     size_t of[MAX], n = 0;
+    assert(n_series <= MAX && e < n_series);
     for (size_t j = 0; j < n_series; j++) {
         if (j == e || isnan(r[j])) continue;
         of[n] = j;

@@ -13,7 +13,9 @@
 
 #include "anchor/state.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +55,7 @@ static llap_status read_events(ll_anchor_posterior *p, const ll_anchor_window *w
     }
     p->n_query = w->n_query;
     p->n_events = anchor_events(w, p->ev, order);
+    assert(p->n_events <= w->n_obs + w->n_query);
     ll_free(order);
     while (p->first < p->n_events && p->ev[p->first].query < 0) p->first++;
     return LLAP_OK;
@@ -106,6 +109,7 @@ static bool forward(ll_anchor_posterior *p, double monitor, double unit, double 
         }
         if (k == p->first) memcpy(p->start, P, (size_t)(sys->J * sys->ld) * sizeof *P);
         if (ev->query >= 0) {
+            assert((size_t)ev->query < p->n_query && k >= p->first);
             memcpy(b, P, (size_t)sys->J * sizeof *b);
             p->mean[ev->query] = x[0];
             p->var[ev->query] = fmax(P[0], 0.0);
@@ -133,6 +137,7 @@ static bool forward(ll_anchor_posterior *p, double monitor, double unit, double 
 static void gather(const anchor_system *sys, const double *b, double d, double *N)
 {
     double A[ANCHOR_MAX_J], w[ANCHOR_MAX_J];
+    assert(d >= sys->r); /* never less than the noise */
     A[0] = sys->r / d;
     for (int i = 1; i < sys->J; i++) A[i] = -b[i] / d;
     anchor_apply(sys, N, A, w);
@@ -203,13 +208,20 @@ llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_windo
     if (st != LLAP_OK) return st;
     ll_anchor_posterior *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    anchor_system_init(&p->sys, k, false);
     st = read_events(p, w);
+    double           start = w->start;
+    ll_anchor_kernel own = *k;
+    if (st == LLAP_OK && anchor_is_unread(p->ev, p->n_events))
+        own = anchor_kernel_unread(k, &start);
+    anchor_system_init(&p->sys, &own, false);
     if (st == LLAP_OK) st = make_arrays(p);
-    if (st == LLAP_OK && !forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start)) {
-        anchor_system_init(&p->sys, k, true);
+    const double unit = anchor_unit(own.innovation, w->scale);
+    if (st == LLAP_OK && !forward(p, own.monitor, unit, start)) {
+        anchor_system_init(&p->sys, &own, true);
         st = make_arrays(p);
-        if (st == LLAP_OK) forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start);
+        const bool done = st != LLAP_OK || forward(p, own.monitor, unit, start);
+        assert(done); /* there is a level now */
+        (void)done;
     }
     if (st == LLAP_OK) {
         backward(p);
@@ -239,6 +251,7 @@ static void covariance_row(const ll_anchor_posterior *p, size_t k, double *cov)
     const size_t         J = (size_t)sys->J;
     const size_t         row = (size_t)p->ev[k].query;
     double               x[ANCHOR_MAX_J];
+    assert(row < p->n_query);
     memcpy(x, p->b + k * J, J * sizeof *x);
     for (size_t l = k + 1; l < p->n_events; l++) {
         if (p->ev[l].gap > 0.0) anchor_push(sys, &p->step[l], x);
@@ -322,6 +335,7 @@ static void simulate(const ll_anchor_posterior *p, const double *L, const double
         }
         if (k > p->first && p->ev[k].raise > 0.0) { /* L has that of the first */
             const double jump = sqrt(p->ev[k].raise) * z[J + 1];
+            assert(sys->level > 0);
             x[0] += jump;
             x[sys->level] += jump;
         }
@@ -357,6 +371,7 @@ llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_
 {
     const size_t width = ll_anchor_path_normals(p);
     if (p->n_query == 0) return LLAP_OK;
+    assert(p->first < p->n_events);
     double *f = ll_new(p->n_events - p->first, sizeof *f);
     if (f == NULL) return LLAP_ENOMEM;
     double L[ANCHOR_MAX_J * ANCHOR_MAX_J];
@@ -367,4 +382,61 @@ llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_
     }
     ll_free(f);
     return LLAP_OK;
+}
+
+/* ---- one normal a query ---- */
+
+/* A draw at a query is taken in like a reading, which leaves the law of what comes after it given
+ * that draw. Deviation of the draw given those before it, sd [n], and what one deviation moves the
+ * state by, gain [n,J]; n queries from the first event on that is one. */
+static void take_in(const ll_anchor_posterior *p, double *sd, double *gain)
+{
+    anchor_system sys = p->sys;
+    const size_t  J = (size_t)sys.J;
+    double        P[ANCHOR_MAX_J * ANCHOR_MAX_J], b[ANCHOR_MAX_J], x[ANCHOR_MAX_J] = { 0 };
+    sys.r = sys.nu; /* a new reading has no jitter */
+    memcpy(P, p->start, (size_t)(sys.J * sys.ld) * sizeof *P);
+    for (size_t k = p->first; k < p->n_events; k++) {
+        const size_t at = k - p->first;
+        if (at > 0 && p->ev[k].gap > 0.0) anchor_push_cov(&sys, &p->step[k], P);
+        const double d = fmax(P[0], 0.0) + sys.nu;
+        sd[at] = sqrt(d);
+        memset(gain + at * J, 0, J * sizeof *gain);
+        if (!(d > 0.0)) continue; /* nothing is left to draw */
+        anchor_update(&sys, 0.0, d, b, x, P);
+        for (size_t i = 0; i < J; i++) gain[at * J + i] = b[i] / sd[at];
+    }
+}
+
+static void innovate(const ll_anchor_posterior *p, const double *sd, const double *gain,
+                     const double *normal, double *score)
+{
+    const size_t J = (size_t)p->sys.J;
+    double       x[ANCHOR_MAX_J] = { 0 };
+    for (size_t k = p->first; k < p->n_events; k++) {
+        const size_t at = k - p->first, q = (size_t)p->ev[k].query;
+        const double z = normal[q]; /* score may be normal */
+        if (at > 0 && p->ev[k].gap > 0.0) anchor_push(&p->sys, &p->step[k], x);
+        score[q] = (x[0] + sd[at] * z) / sqrt(fmax(p->var[q] + p->sys.nu, 1e-300));
+        for (size_t i = 0; i < J; i++) x[i] += gain[at * J + i] * z;
+    }
+}
+
+llap_status ll_anchor_innovate(const ll_anchor_posterior *p, size_t n_paths, const double *normals,
+                               double *scores)
+{
+    const size_t n = p->n_events - p->first;
+    if (n != p->n_query)
+        return ll_fail(LLAP_EINVAL,
+                       "anchor: expected queries after all readings, found %zu "
+                       "readings after the first query",
+                       n - p->n_query);
+    double     *sd = ll_new(n, sizeof *sd), *gain = ll_new(n, (size_t)p->sys.J * sizeof *gain);
+    llap_status st = sd == NULL || gain == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) take_in(p, sd, gain);
+    for (size_t i = 0; st == LLAP_OK && i < n_paths; i++)
+        innovate(p, sd, gain, normals + i * n, scores + i * n);
+    ll_free(sd);
+    ll_free(gain);
+    return st;
 }

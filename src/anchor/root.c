@@ -13,6 +13,7 @@
 #include "anchor/state.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
  * square is too small for its digits, of a term long forgotten, counts as zero. */
 static void triangulate(double *A, int rows, int cols, int n, int ld)
 {
+    assert(n <= cols && cols <= ld && cols <= 2 * ANCHOR_MAX_J);
     for (int k = 0; k < n && k < rows; k++) {
         double square = 0.0, w[2 * ANCHOR_MAX_J] = { 0 };
         for (int i = k; i < rows; i++) square += A[i * ld + k] * A[i * ld + k];
@@ -103,6 +105,7 @@ static void raise_root(const anchor_system *sys, double var, double *U)
     const int J = sys->J;
     double    A[(ANCHOR_MAX_J + 1) * ANCHOR_MAX_J];
     memcpy(A, U, (size_t)(J * J) * sizeof *A);
+    assert(sys->level > 0 && var > 0.0);
     memset(A + J * J, 0, (size_t)J * sizeof *A);
     A[J * J] = A[J * J + sys->level] = sqrt(var);
     triangulate(A, J + 1, J, J, J);
@@ -133,6 +136,7 @@ static void lower_root(const anchor_system *sys, double var, double *R)
 {
     const int J = sys->J, ld = J + 1;
     double    A[(ANCHOR_MAX_J + 1) * (ANCHOR_MAX_J + 1)] = { 0 };
+    assert(sys->level > 0 && var > 0.0);
     A[0] = 1.0;
     for (int i = 0; i < J; i++) {
         double *row = A + (1 + i) * ld, *r = R + i * J;
@@ -149,6 +153,7 @@ static void gather_root(const anchor_system *sys, double *R)
     const int J = sys->J;
     double    A[(ANCHOR_MAX_J + 1) * ANCHOR_MAX_J];
     memset(A, 0, (size_t)J * sizeof *A);
+    assert(sys->r > 0.0);
     A[0] = 1.0 / sqrt(sys->r);
     memcpy(A + J, R, (size_t)(J * J) * sizeof *R);
     triangulate(A, J + 1, J, J, J);
@@ -231,6 +236,7 @@ llap_status anchor_root(const anchor_system *sys, const anchor_event *ev, const 
         if (ev[k].raise > 0.0) lower_root(sys, ev[k].raise, R);
         if (ev[k].gap > 0.0) pull_root(sys, &step[k], R);
     }
+    assert(n_want == 0);
     ll_free(kept);
     return LLAP_OK;
 }

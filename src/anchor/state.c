@@ -6,7 +6,8 @@
 
 static void add_drift(anchor_system *sys, const ll_anchor_kernel *k)
 {
-    const bool drifts = k->drift != LL_ANCHOR_STILL;
+    const bool drifts = sys->drifts = k->drift != LL_ANCHOR_STILL;
+    assert(sys->n >= 1 && sys->n < ANCHOR_PLACES);
     sys->level = sys->n++;
     sys->term[sys->level] = -1;
     sys->a[sys->level] = 1.0;
@@ -33,11 +34,13 @@ void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k, bool awak
     sys->m = place - sys->o;
     for (int i = 0; i < k->n_terms; i++)
         if (k->omega[i] == 0.0 && i != lead) sys->term[place++] = i;
+    assert(place == sys->n && sys->o <= 1); /* every term has its place */
     for (int p = 0; p < sys->n; p++) {
         sys->a[p] = k->a[sys->term[p]];
         sys->rho[p] = k->rho[sys->term[p]];
         sys->omega[p] = k->omega[sys->term[p]];
         sys->start[p] = 1.0;
+        sys->term_sum += sys->a[p];
     }
     if (k->drift != LL_ANCHOR_STILL || awake) add_drift(sys, k);
     sys->J = sys->n + sys->m + (sys->slope >= 0);
@@ -60,6 +63,7 @@ static double integrated(double x)
 
 static void step_drift(anchor_step *st, const anchor_system *sys, double gap)
 {
+    assert(sys->slope < 0 || sys->damping > 0.0);
     st->grown[sys->level] = sys->q * gap;
     if (sys->slope < 0) return;
     const double c = sys->damping, x = c * gap, less = -expm1(-x);
@@ -74,6 +78,7 @@ static void step_drift(anchor_step *st, const anchor_system *sys, double gap)
 void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap)
 {
     if (st->gap == gap) return;
+    assert(gap > 0.0);
     st->gap = gap;
     double lost[ANCHOR_PLACES]; /* c - 1 */
     for (int i = 0; i < sys->n; i++) {
@@ -121,6 +126,7 @@ void anchor_add_slope(const anchor_system *sys, const anchor_step *st, int ld, d
 
 double anchor_slope_noise(const anchor_system *sys, const anchor_step *st, double *own)
 {
+    assert(sys->slope >= 0 && sys->level >= 0);
     const double both = st->q_lb / sqrt(st->grown[sys->level]);
     *own = sqrt(fmax(st->q_bb - both * both, 0.0));
     return both;
@@ -142,6 +148,32 @@ void anchor_start(const anchor_system *sys, double *x, double *P)
     memset(P, 0, (size_t)(sys->J * sys->ld) * sizeof *P);
     anchor_add_independent(sys, sys->a, sys->start, sys->ld, P);
     anchor_add_slope(sys, NULL, sys->ld, P);
+}
+
+ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
+{
+    k.drift = LL_ANCHOR_STILL;
+    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
+    k.innovation = false;
+    return k;
+}
+
+static double left_of_one(double sum) { return fmax(1.0 - sum, 0.0); }
+
+ll_anchor_kernel anchor_kernel_unread(const ll_anchor_kernel *k, double *start)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < k->n_terms; i++) sum += k->a[i];
+    *start = k->drift == LL_ANCHOR_STILL ? 0.0 : left_of_one(sum);
+    return anchor_kernel_still(*k);
+}
+
+double anchor_unread(const anchor_system *sys, const double *P, size_t ld)
+{
+    if (!sys->drifts) return fmax(P[0], 0.0);
+    assert(sys->level > 0 && (size_t)sys->J <= ld);
+    const size_t l = (size_t)sys->level; /* independent of the terms, as long as nothing is read */
+    return fmax(P[0] - P[l * ld + l], 0.0) + left_of_one(sys->term_sum);
 }
 
 /* M [J,w] <- F M, rows of w numbers at stride ld; w = ld = 1 is a vector. */
@@ -226,6 +258,7 @@ void anchor_push(const anchor_system *sys, const anchor_step *st, double *x)
 
 void anchor_push_rows(const anchor_system *sys, const anchor_step *st, int w, int ld, double *M)
 {
+    assert(w >= 1 && w <= ld && st->gap > 0.0);
     push_rows(sys, st, w, ld, M);
 }
 
@@ -236,6 +269,7 @@ void anchor_pull(const anchor_system *sys, const anchor_step *st, double *x)
 
 static void transpose(const anchor_system *sys, double *M)
 {
+    assert(sys->J <= sys->ld);
     for (int i = 1; i < sys->J; i++)
         for (int j = 0; j < i; j++) {
             const double upper = M[j * sys->ld + i];
@@ -274,6 +308,7 @@ void anchor_update(const anchor_system *sys, double e, double d, double *restric
 {
     const int    J = sys->J, ld = sys->ld;
     const double kept = sys->r / d; /* of the variance of f: 1 - P_00/d, without cancellation */
+    assert(d > 0.0 && sys->r > 0.0);
     memcpy(b, P, (size_t)J * sizeof *b);
     for (int i = 0; i < J; i++) x[i] += b[i] * (e / d);
     for (int i = 1; i < J; i++) {
@@ -300,6 +335,7 @@ double anchor_far_off(const anchor_monitor *mo, double e, double d)
 
 double anchor_monitor_read(anchor_monitor *mo, double threshold, double y, double e, double d)
 {
+    assert(d > 0.0 && mo->n >= 0.0);
     const bool far = threshold > 0.0 && anchor_far_off(mo, e, d) > threshold;
     const int  sign = e > 0.0 ? 1 : -1;
     const bool strikes = far && mo->doubt == sign;
@@ -329,5 +365,6 @@ double anchor_monitor_scale(const anchor_monitor *mo, bool innovation, double sc
 
 double anchor_surprise(double e, double d)
 {
+    assert(d > 0.0);
     return 0.5 * (1.8378770664093454835606594728112 + log(d) + e * e / d);
 }

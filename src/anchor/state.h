@@ -34,6 +34,8 @@ typedef struct anchor_system {
     double start[ANCHOR_PLACES]; /* [n] variance at the first event, over a */
     double nu, r;                /* noise; noise where it is conditioned on */
     double q, v, damping;
+    bool   drifts;   /* else the level, where there is a place for one, is dormant */
+    double term_sum; /* variance of all terms */
 } anchor_system;
 
 /* Transition over one gap; kept while the gap stays the same, as it does on a grid. */
@@ -82,6 +84,15 @@ void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N)
 void anchor_update(const anchor_system *sys, double e, double d, double *b, double *x, double *P);
 /* y = M x for a symmetric M */
 void anchor_apply(const anchor_system *sys, const double *M, const double *x, double *y);
+
+/* A window without a reading. The level of a drift, which nothing has placed, then has as much
+ * variance as the terms leave of 1, the variance that u has over training, and does not move. That
+ * kernel, and the level's variance: */
+ll_anchor_kernel anchor_kernel_unread(const ll_anchor_kernel *k, double *start);
+/* The same from the P [.,ld] of a series that no reading has touched: variance of f. */
+double anchor_unread(const anchor_system *sys, const double *P, size_t ld);
+/* The terms of k alone: no drift, no monitor, scale of the window. */
+ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k);
 
 static inline double anchor_dot(int n, const double *x, const double *y)
 {
@@ -132,6 +143,7 @@ void anchor_sort(const double *t, size_t *from, size_t *to, size_t n);
 /* Writes the events of w (missing observations left out) into ev [n_obs + n_query] and returns
  * their number; order [2 * n_query] is scratch. */
 size_t anchor_events(const ll_anchor_window *w, anchor_event *ev, size_t *order);
+bool   anchor_is_unread(const anchor_event *ev, size_t n); /* no event is an observation */
 
 /* root.c: the variances [n_query] from both sides, and u [n_query,J] = h - N b, of the
  * n_want queries that are wanted [n_query]; the others stay. n events; step [n]: the transition

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 llap_status anchor_trial_init(anchor_trial *t, const ll_anchor_model *m, const anchor_rows *rows,
@@ -31,6 +32,7 @@ llap_status anchor_calibrate(ll_anchor_model *m, const anchor_batch *b, const ll
             residual[at] = (b->window[i].target[q] - b->mean[i][q]) /
                            sqrt(fmax(b->var[i][q], anchor_floor(m)));
         }
+    assert(st != LLAP_OK || at == n);
     if (st == LLAP_OK)
         st = ll_calibration_fit(lead, residual, n, near, middle, 0.5, &m->calibration);
     ll_free(lead);
@@ -46,6 +48,7 @@ static double score_window(const ll_anchor_model *m, const anchor_batch *b, cons
     const double *z = rows[series].z + b->query[i];
     double        sum = 0.0;
     *count = 0;
+    assert(b->query[i] + b->window[i].n_query <= rows[series].n);
     for (size_t q = 0; q < b->window[i].n_query; q++) {
         if (isnan(z[q])) continue;
         const ll_law law = anchor_batch_law(b, m, series, i, q);

@@ -3,17 +3,18 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-void anchor_rows_deinit(anchor_rows *r)
+static void rows_deinit(anchor_rows *r)
 {
     ll_free(r->z);
     ll_free(r->u);
     *r = (anchor_rows){ 0 };
 }
 
-llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
+static llap_status rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
 {
     *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y };
     r->z = ll_new(s->n, sizeof *r->z);
@@ -21,7 +22,7 @@ llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     bool *drop = ll_new(s->n, sizeof *drop);
     if (r->z == NULL || r->u == NULL || drop == NULL) {
         ll_free(drop);
-        anchor_rows_deinit(r);
+        rows_deinit(r);
         return LLAP_ENOMEM;
     }
     ll_chain_mark(c, series, s->y, s->n, drop);
@@ -49,7 +50,7 @@ llap_status anchor_drop_glitches(const ll_chain *c, size_t series, const double 
 
 void anchor_rows_destroy(anchor_rows *rows, size_t n)
 {
-    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
+    for (size_t e = 0; rows != NULL && e < n; e++) rows_deinit(&rows[e]);
     ll_free(rows);
 }
 
@@ -57,7 +58,7 @@ llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, 
 {
     anchor_rows *rows = ll_new(n, sizeof *rows);
     llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
+    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = rows_init(&rows[e], c, e, &s[e]);
     if (st == LLAP_OK) *out = rows;
     else anchor_rows_destroy(rows, n);
     return st;
@@ -77,6 +78,7 @@ size_t anchor_after(const double *t, size_t n, double at)
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs)
 {
     size_t seen = 0, i = last;
+    assert(first <= last);
     while (i > first && (max_obs == 0 || seen < max_obs)) {
         i--;
         if (!isnan(u[i])) seen++;
@@ -102,6 +104,7 @@ static span span_of(const ll_anchor_spec *spec, const anchor_rows *r, double t)
                .now = anchor_after(r->t, r->n, t),
                .end = anchor_after(r->t, r->n, t + spec->horizon) };
     s.first = anchor_first_row(r->u, s.first, s.now, spec->max_obs);
+    assert(s.first <= s.now && s.now <= s.end && s.end <= r->n);
     if (spec->max_query > 0 && s.end - s.now > spec->max_query) s.end = s.now + spec->max_query;
     return s;
 }
@@ -121,14 +124,6 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
-{
-    k.drift = LL_ANCHOR_STILL;
-    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
-    k.innovation = false;
-    return k;
-}
-
 static double *take(double **at, size_t n)
 {
     double *p = *at;
@@ -142,10 +137,9 @@ void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s
     ll_window_norm(u, n, how.kappa, m, s);
     for (size_t i = 0; i < n; i++)
         if (!isnan(u[i])) sum += u[i], count += 1.0;
-    const double mean = count > 0.0 ? sum / count : 0.0;
     *start = 0.0;
-    if (!(how.reach > 0.0 && fabs(mean) > how.reach)) return;
-    *start = mean * mean;
+    if (!(how.reach > 0.0 && count >= 5.0 && anchor_far_out(sum, count) > how.reach)) return;
+    *start = (sum / count) * (sum / count);
     ll_window_norm(u, n, 0.0, m, s);
 }
 
@@ -170,6 +164,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
                                        .start = start,
                                        .scale = scale };
     b->query[i] = s.now;
+    assert(!(scale <= 0.0) && i < b->n);
     b->mean[i] = take(at, n_query);
     b->var[i] = take(at, n_query);
     return st;
@@ -178,6 +173,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
                         size_t q)
 {
+    assert(i < b->n && q < b->window[i].n_query && series <= m->chain->n_series);
     return (ll_law){
         .mean = b->m[i] + b->s[i] * b->mean[i][q],
         .sd = b->s[i] * sqrt(fmax(b->var[i][q], anchor_floor(m))),
@@ -204,6 +200,7 @@ llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows
         const anchor_rows *r = &rows[origin[i].series];
         st = fill(b, i, r, span_of(how.spec, r, origin[i].t), how, &at);
     }
+    assert(st != LLAP_OK || at == b->numbers + numbers); /* all that was counted is taken */
     if (st != LLAP_OK) anchor_batch_deinit(b);
     return st;
 }

@@ -3,6 +3,7 @@
 #define LL_ANCHOR_WINDOW_H
 
 #include "anchor/model.h"
+#include "anchor/state.h"
 
 #include <math.h>
 
@@ -15,10 +16,7 @@ typedef struct anchor_rows {
     double         *u; /* [n] glitches too. Owned */
 } anchor_rows;
 
-llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s);
-void        anchor_rows_deinit(anchor_rows *r);
-
-/* The same for n series; the caller owns *out (anchor_rows_destroy). */
+/* n series; the caller owns *out (anchor_rows_destroy). */
 llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, anchor_rows **out);
 void        anchor_rows_destroy(anchor_rows *rows, size_t n); /* NULL is fine */
 
@@ -44,12 +42,16 @@ typedef struct anchor_cut {
     bool                  innovation;
 } anchor_cut;
 
+/* How far out the level of n readings lies whose u sum to this: their mean, held down where they
+ * are few. */
+static inline double anchor_far_out(double sum, double n) { return fabs(sum) / (n + 8.0); }
+
 /* Level m and scale s of a context u [n], and the variance that its level is given to start with:
- * where the mean lies beyond reach, nothing that training knows about levels holds, and m is that
- * mean. */
+ * where the context lies beyond reach, nothing that training knows about levels holds, and m is the
+ * mean. Fewer than five readings, among which a glitch cannot be told, never do. */
 void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start);
 
-/* k NULL: for filling, which always has the scale of the window. */
+/* k NULL: for fits of a kernel in the scale of the window, which know no reach. */
 static inline anchor_cut anchor_cut_of(const ll_anchor_model *m, const ll_anchor_kernel *k)
 {
     return (anchor_cut){ .spec = &m->spec,
@@ -57,9 +59,6 @@ static inline anchor_cut anchor_cut_of(const ll_anchor_model *m, const ll_anchor
                          .reach = k != NULL && k->drift == LL_ANCHOR_STILL ? m->reach : 0.0,
                          .innovation = k != NULL && k->innovation };
 }
-
-/* The terms of k alone: no drift, no monitor, scale of the window. */
-ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k);
 
 /* Windows at these origins, targets w of the rows within the horizon. rows [n_series] are borrowed
  * until deinit. LLAP_EINVAL: an origin of no series; LLAP_ENOMEM. */
@@ -92,7 +91,7 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, profile, drift, link, filling, neighbours, all;
+    int64_t cycles, profile, periods, drift, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
 

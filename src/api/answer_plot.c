@@ -196,6 +196,20 @@ static llap_status filled_fan(drawing *d, ll_fan *fan, const plot_row *row, size
     return st;
 }
 
+/* The ends of the training range that the answers of a field reach beyond. */
+static void set_range(const drawing *d, ll_fan *fan, const plot_row *row, size_t n)
+{
+    const llap_answer *a = d->a;
+    const int64_t      at = row->is.entity * a->n_targets + row->is.target;
+    if (a->low == NULL) return;
+    fan->range[0] = a->low[at];
+    fan->range[1] = a->high[at];
+    for (size_t i = 0; i < n; i++) {
+        fan->beyond[0] |= row[i].number[0] < a->low[at];
+        fan->beyond[1] |= row[i].number[0] > a->high[at];
+    }
+}
+
 static llap_status make_fans(drawing *d, const plot_row *row)
 {
     const llap_answer *a = d->a;
@@ -215,6 +229,7 @@ static llap_status make_fans(drawing *d, const plot_row *row)
             return ll_fail(LLAP_EINVAL, "the answer is not about this panel");
         f->entity = a->entity[r->entity];
         f->variable = a->target[r->target];
+        set_range(d, f, row + i, to - i);
         st = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? filled_fan(d, f, row + i, to - i, v)
                                                    : forecast_fan(d, f, row + i, to - i, v);
     }

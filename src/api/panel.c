@@ -182,11 +182,13 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
         /* what cannot be looked into, folders say, is left to the reader of CSV and its message */
         if (strcmp(paths[i], "-") != 0) (void)ll_netcdf_detect(paths[i], &yes);
         if (yes && n_netcdf++ != i)
-            st = ll_fail(LLAP_EINVAL, "%s: a NetCDF file among others: all or none", paths[i]);
+            st = ll_fail(LLAP_EINVAL,
+                         "%s: is NetCDF, the other files are not: read them separately", paths[i]);
     }
     if (st != LLAP_OK) return st;
     if (n_netcdf > 0 && n_netcdf < n)
-        return ll_fail(LLAP_EINVAL, "%s: no NetCDF file among such: all or none", paths[n_netcdf]);
+        return ll_fail(LLAP_EINVAL, "%s: is not NetCDF, the other files are: read them separately",
+                       paths[n_netcdf]);
     if (n_netcdf > 0) return read_netcdf(paths, n, o, csv, out);
     ll_csv_report *report = ll_new(1, sizeof *report);
     if (report == NULL) return LLAP_ENOMEM;

@@ -338,23 +338,14 @@ static void dump(ll_json_writer *w, const char *key, json_t *v)
 
 void ll_json_put(ll_json_writer *w, const char *key, const ll_json *j) { dump(w, key, j->root); }
 
-static llap_status dump_text(json_t *v, int indent, char **text, size_t *n)
-{
-    ll_json_writer w = { .indent = indent };
-    dump(&w, NULL, v);
-    return ll_json_finish(&w, text, n);
-}
-
-llap_status ll_json_dump(const ll_json *j, int indent, char **text, size_t *n)
-{
-    return dump_text(j->root, indent, text, n);
-}
-
 llap_status ll_json_part(const ll_json *j, const char *path, char **text, size_t *n)
 {
     json_t *v = NULL;
     *text = NULL;
     *n = 0;
     const llap_status st = json_find(j, path, &v);
-    return st != LLAP_OK || v == NULL ? st : dump_text(v, 0, text, n);
+    if (st != LLAP_OK || v == NULL) return st;
+    ll_json_writer w = { .indent = 0 };
+    dump(&w, NULL, v);
+    return ll_json_finish(&w, text, n);
 }

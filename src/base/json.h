@@ -138,9 +138,7 @@ void ll_json_put(ll_json_writer *w, const char *key, const ll_json *j); /* a who
  * else it is NULL. LLAP_EINVAL: a string is not valid UTF-8. LLAP_ENOMEM. */
 llap_status ll_json_finish(ll_json_writer *w, char **text, size_t *n);
 
-/* A document as the writer would write it; the value at path, on one line (NULL where there is
- * none). Caller owns *text. */
-llap_status ll_json_dump(const ll_json *j, int indent, char **text, size_t *n);
+/* The value at path, on one line; NULL where there is none. Caller owns *text. */
 llap_status ll_json_part(const ll_json *j, const char *path, char **text, size_t *n);
 
 #endif

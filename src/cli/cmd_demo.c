@@ -188,7 +188,7 @@ static llap_status report(const demo *d)
         { "Training",
           "<code>llapdiff train weather.csv --target 'temperature (degC)' --context 7d --horizon "
           "24h --size tiny -o weather.safetensors</code>: the anchor first, then a small network "
-          "on what it leaves, if validation likes it.",
+          "on what it leaves, if validation is better for it.",
           svg[1], NULL },
         { "What comes next",
           "<code>llapdiff forecast weather.safetensors weather.csv --plot forecast.svg</code>: a "

@@ -27,12 +27,33 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "units" },
     { .table = llap_evaluate_options, .option = "paper" },
     { .option = "with" },
+    { .table = llap_evaluate_options, .option = "against" },
+    { .table = llap_evaluate_options, .option = "keep" },
+    { .table = llap_evaluate_options, .option = "keep_samples" },
     { .table = llap_evaluate_options, .option = "windows" },
     { .option = "plot" },
     CLI_READ_ROWS,
     { 0 },
 };
 /* clang-format on */
+
+/* What is written is a file of its own. */
+static llap_status check_files(const evaluate_options *o, int n, char **operands)
+{
+    const struct {
+        const char *name, *file;
+    } written[] = { { "windows", o->how.windows }, { "keep", o->how.keep } };
+    char *read = (char *)o->how.against;
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        const char *file = written[i].file;
+        if (file != NULL && strcmp(file, "-") == 0)
+            return cli_usage("evaluate", "--%s expects a file: standard output has the table",
+                             written[i].name);
+        if (cli_spare("evaluate", file, n, operands) != LLAP_OK) return LLAP_EUSAGE;
+        if (read != NULL && cli_spare("evaluate", file, 1, &read) != LLAP_OK) return LLAP_EUSAGE;
+    }
+    return cli_spare("evaluate", o->plot, n, operands);
+}
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
@@ -43,10 +64,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_bar               *bar = NULL;
     char                   *table = NULL, *json = NULL;
     cli_mates               mates = { 0 };
-    if (how.windows != NULL && strcmp(how.windows, "-") == 0)
-        return cli_usage("evaluate", "--windows expects a file: standard output has the table");
-    if (cli_spare("evaluate", how.windows, n, operands) != LLAP_OK) return LLAP_EUSAGE;
-    if (cli_spare("evaluate", o->plot, n, operands) != LLAP_OK) return LLAP_EUSAGE;
+    if (check_files(o, n, operands) != LLAP_OK) return LLAP_EUSAGE;
     llap_status st = o->plot == NULL ? LLAP_OK : llap_plot_can_save(o->plot);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);
@@ -55,7 +73,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.n_with = mates.n;
         how.log = &common->log;
         how.progress = cli_progress(common, &bar);
-        if (how.windows != NULL) cli_catch_signals(); /* which it writes in the end */
+        if (how.windows != NULL || how.keep != NULL) cli_catch_signals(); /* both end whole */
         st = llap_evaluate(model, panel, &how, common->json ? NULL : &table,
                            common->json || o->plot != NULL ? &json : NULL);
         llap_bar_destroy(bar);
@@ -88,9 +106,17 @@ const cli_command cmd_evaluate = {
         "the data. With --task impute 30 % of the values are hidden and filled: by the\n"
         "model from both sides and from the past alone, by linear interpolation and the\n"
         "last value with their empirical errors; --stride, --samples and --with are of\n"
-        "forecasts alone.",
+        "forecasts alone.\n"
+        "\n"
+        "--against FILE scores forecasts of your own on the windows that they cover, of\n"
+        "which every scored value must be answered. Columns entity, origin (the time of\n"
+        "the last row that was known), time, variable, then value, or quantiles q0.1,...\n"
+        "(and mean), or sample and value. --keep writes the model's forecasts so, and\n"
+        "with them which windows are asked; --stride 1 asks from every row.",
     .example = "  llapdiff evaluate air.safetensors air.csv\n"
-               "  llapdiff evaluate air.safetensors air.csv --season 24h,7d --units",
+               "  llapdiff evaluate air.safetensors air.csv --season 24h,7d --units\n"
+               "  llapdiff evaluate air.safetensors air.csv --keep asked.csv\n"
+               "  llapdiff evaluate air.safetensors air.csv --against mine.csv",
     .min_operands = 2,
     .max_operands = -1,
     .rows = rows,

@@ -17,7 +17,7 @@ static const llap_option own[] = {
 
 static const cli_row rows[] = {
     { .table = llap_forecast_options, .option = "at", .arg = "TIME" },
-    { .table = llap_forecast_options, .option = "every", .arg = "SPAN", .help = "a backtest: forecasts so far apart, from --at (default: where testing begins) on" },
+    { .table = llap_forecast_options, .option = "every", .arg = "SPAN", .help = "backtest: a forecast in every such span, from --at on (default: the start of the test part)" },
     { .table = llap_forecast_options, .option = "times" },
     { .table = llap_forecast_options, .option = "horizon", .arg = "SPAN" },
     { .table = llap_forecast_options, .option = "step", .arg = "SPAN" },

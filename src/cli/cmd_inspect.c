@@ -42,8 +42,9 @@ const cli_command cmd_inspect = {
     .text =
         "Says how the files were understood, then: entities, rows, span, gaps, how much\n"
         "is observed, constants and outliers of each variable, and a grid, context and\n"
-        "horizon that would suit. --plot draws which entity was observed when, and how\n"
-        "long the gaps between rows are.",
+        "horizon that would suit (--grid of all commands, --context and --horizon of\n"
+        "train). --plot draws which entity was observed when, and how long the gaps\n"
+        "between rows are.",
     .example = "  llapdiff inspect stations/*.csv.gz --zone Europe/Rome",
     .min_operands = 1,
     .max_operands = -1,

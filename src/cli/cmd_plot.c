@@ -46,7 +46,7 @@ static llap_status plot_log(const plot_options *o, const char *log)
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const plot_options *o = opts;
-    if (o->output == NULL) return cli_usage("plot", "--output FILE is needed: the picture");
+    if (o->output == NULL) return cli_usage("plot", "--output FILE is needed for the picture");
     const size_t len = strlen(operands[0]);
     if (n == 1 && len > 4 && strcmp(operands[0] + len - 4, ".csv") == 0)
         return cli_usage("plot", "expects the data behind %s too: plot %s DATA...", operands[0],

@@ -37,8 +37,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     char                 *text = NULL;
     const llap_pole_opts *ask = &o->ask;
     if (n == 1 && (ask->entity != NULL || ask->at != NULL))
-        return cli_usage("poles", "--%s is about DATA, and there is none",
-                         ask->entity ? "of" : "at");
+        return cli_usage("poles", "--%s needs DATA", ask->entity ? "of" : "at");
     llap_status st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = llap_model_poles(model, panel, ask, common->json, &text);
     cli_catch_signals();

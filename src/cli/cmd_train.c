@@ -28,7 +28,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "output", .letter = 'o', .help = "the model file ('-': standard output, and nothing else there)" },
     { .table = llap_train_options, .option = "step", .arg = "SPAN" },
     { .option = "entities" },
-    { .table = llap_train_options, .option = "split", .help = "the same in other words: what is left for testing" },
+    { .table = llap_train_options, .option = "split", .help = "the same as --entities, by its other name" },
     { .table = llap_train_options, .option = "parts" },
     { .table = llap_train_options, .option = "shares" },
     { .table = llap_train_options, .option = "profile" },
@@ -47,11 +47,12 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "min" },
     { .table = llap_train_options, .option = "max" },
     { .table = llap_train_options, .option = "resume" },
-    { .table = llap_train_options, .option = "state", .help = "where its state is kept; none: nowhere (default: the model file and .state)" },
+    { .table = llap_train_options, .option = "state", .help = "file that keeps the state of a training; none: keep no state (default: the model file and .state)" },
     { .table = llap_train_options, .option = "save_every", .arg = "SECONDS" },
     { .table = llap_train_options, .option = "history", .name = "log" },
     { .table = llap_train_options, .option = "prefetch" },
     { .table = llap_train_options, .option = "no_climate" },
+    { .table = llap_train_options, .option = "periods" },
     { .table = llap_train_options, .option = "link" },
     CLI_READ_ROWS,
     { 0 },
@@ -98,10 +99,10 @@ static void say_idle(const cli_common *common, const llap_train_opts *o)
         return;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
         if (!llap_option_given(llap_option_find(llap_train_options(), idle[i]), o)) continue;
-        fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: nothing changes by ", idle[i]);
+        fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: ", idle[i]);
         any = true;
     }
-    if (any) fputs(": a model of size anchor has no networks\n", stderr);
+    if (any) fputs(": no effect, a model of size anchor has no networks\n", stderr);
 }
 
 /* The log takes nobody's place. */
@@ -111,7 +112,8 @@ static llap_status check_log(const llap_train_opts *o, const char *state)
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (o->history != NULL && other[i] != NULL &&
             (strcmp(o->history, other[i]) == 0 || cli_same_file(o->history, other[i])))
-            return cli_usage("train", "%s cannot be the log as well: take another name", other[i]);
+            return cli_usage("train", "%s cannot be the log as well: choose another file",
+                             other[i]);
     return LLAP_OK;
 }
 
@@ -123,7 +125,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
     if (o->from != NULL && strcmp(o->from, "-") == 0)
-        return cli_usage("train", "--from is read more than once: it takes a file, not -");
+        return cli_usage("train", "--from is read more than once: give a file, not -");
     signal(SIGPIPE, SIG_IGN); /* what is trained outlives who reads about it */
     say_idle(common, o);
     llap_panel *panel = NULL;
@@ -137,7 +139,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = cli_spare("train", o->history, 4, also);
     if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK && o->resume && state == NULL)
-        st = cli_usage("train", "--resume goes on from a state: give --state FILE");
+        st = cli_usage("train", "--resume continues from a state: give --state FILE");
     if (st == LLAP_OK) st = check_log(o, state);
     if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = cli_read_panel(common, &all->read, n, operands, &panel);

@@ -106,7 +106,7 @@ static void print_notes(const cli_command *command, const cli_common *common, co
     cli_option o;
     if (common->quiet) return;
     if (common->idle != NULL)
-        fprintf(stderr, "llapdiff %s: --%s changes nothing here\n", command->name, common->idle);
+        fprintf(stderr, "llapdiff %s: --%s has no effect here\n", command->name, common->idle);
     for (size_t i = 0; cli_option_at(command, i, &o); i++) {
         const char *base = (const char *)options + o.offset;
         if (strcmp(o.name, "seed") == 0 && !o.idle && !llap_option_given(o.option, base))

@@ -88,8 +88,8 @@ llap_status cli_spare(const char *command, const char *output, int n, char **ope
     for (int i = 0; output != NULL && i < n; i++)
         if (operands[i] != NULL &&
             (cli_same_file(output, operands[i]) || lies_in(output, operands[i])))
-            return cli_usage(command, "%s is read and would be written over: take another name",
-                             output);
+            return cli_usage(
+                command, "%s is an input and would be overwritten: choose another file", output);
     return LLAP_OK;
 }
 
@@ -100,8 +100,8 @@ llap_status cli_check_output(const cli_common *common, const char *command, cons
     if (st == LLAP_OK) st = cli_spare(command, to->plot, n, operands);
     if (st != LLAP_OK) return st;
     if (common->json && to->file != NULL && strcmp(to->file, "-") != 0)
-        return cli_usage(command,
-                         "--json prints to standard output and --output writes CSV: take one");
+        return cli_usage(
+            command, "--json prints to standard output and --output writes CSV: give one of them");
     if (to->file != NULL) st = llap_answer_can_write(to->file);
     if (st == LLAP_OK && to->plot != NULL) st = llap_plot_can_save(to->plot);
     return st;

@@ -8,5 +8,5 @@
  *   timeline.h                  grids, carried values, rows worth keeping
  *   gaps.h                      how regular a panel is
  *
- * Inside it: csv, netcdf, inspect, windows, presets, synth.
+ * Inside it: csv, netcdf, inspect, windows, synth.
  * May touch: base, base/time. */

@@ -97,9 +97,6 @@ int64_t ll_panel_count_observed(const llap_panel *p);
 /* Bytes that the panel holds on the heap, names included. */
 size_t ll_panel_bytes(const llap_panel *p);
 
-/* Names, axis, shape, times, values and observed bits all equal, values bit by bit (NaN = NaN). */
-bool ll_panel_equal(const llap_panel *a, const llap_panel *b);
-
 /* ---- making one directly, for code that knows the final shape --------------------------------
  *
  *     ll_panel_draft d = { .axis = axis, .n_entities = 2, .n_vars = 3, .entity = names,

@@ -148,14 +148,6 @@ float ll_schedule_sigma(const ll_schedule *s, int64_t t)
     return sqrtf((1.0f - q) / q);
 }
 
-double ll_schedule_alpha_bar_at(const ll_schedule *s, double t)
-{
-    const double  last = (double)(s->T - 1), at = fmin(fmax(t, 0.0), last);
-    const int64_t i = (int64_t)at, next = i + 1 < s->T ? i + 1 : i;
-    const double  w = at - (double)i;
-    return (1.0 - w) * (double)s->alpha_bar[i] + w * (double)s->alpha_bar[next];
-}
-
 float ll_schedule_snr(const ll_schedule *s, int64_t t)
 {
     assert(t >= 0 && t < s->T);

@@ -42,9 +42,8 @@ llap_status ll_schedule_from(const float *beta, const float *alpha_bar, int64_t 
                              ll_schedule **out);
 void        ll_schedule_destroy(ll_schedule *s); /* NULL is fine */
 
-float  ll_schedule_sigma(const ll_schedule *s, int64_t t);       /* sqrt((1 - abar) / abar) */
-double ll_schedule_alpha_bar_at(const ll_schedule *s, double t); /* linear between steps */
-float  ll_schedule_snr(const ll_schedule *s, int64_t t); /* q / (1-q), q within 1e-6 of 0, 1 */
+float ll_schedule_sigma(const ll_schedule *s, int64_t t); /* sqrt((1 - abar) / abar) */
+float ll_schedule_snr(const ll_schedule *s, int64_t t);   /* q / (1-q), q within 1e-6 of 0, 1 */
 
 /* -------- levels and conversions, docs/spec/model.md 5.3 -------- */
 

@@ -146,7 +146,6 @@ void       ll_split_axis(ll_graph *g, ll_tensor *x, int axis, int n, ll_tensor *
 ll_tensor *ll_expand(ll_graph *g, ll_tensor *x, ll_shape shape); /* broadcast */
 ll_tensor *ll_unsqueeze(ll_graph *g, ll_tensor *x, int axis);    /* a new axis of length 1 */
 ll_tensor *ll_detach(ll_graph *g, ll_tensor *x);
-ll_tensor *ll_repeat(ll_graph *g, ll_tensor *x, int axis, int64_t n); /* each n times */
 ll_tensor *ll_concat(ll_graph *g, ll_tensor *const *x, int n, int axis);
 
 /* -------- elementwise -------- */

@@ -299,19 +299,6 @@ void ll_vjp_expand(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tenso
     dx[0] = ll_reshape(g, ll_sum(g, dy[0], axes), *small);
 }
 
-ll_tensor *ll_repeat(ll_graph *g, ll_tensor *x, int axis, int64_t count)
-{
-    if (!usable(g, x)) return NULL;
-    axis = real_axis(x, axis);
-    if (axis < 0 || axis >= x->shape.rank) return refuse(g, LL_OP_EXPAND, x, "no such axis");
-    ll_tensor *one = ll_unsqueeze(g, x, axis + 1);
-    if (one == NULL) return NULL;
-    ll_shape wide = one->shape, flat = x->shape;
-    wide.dim[axis + 1] = count;
-    flat.dim[axis] *= count;
-    return ll_reshape(g, ll_expand(g, one, wide), flat);
-}
-
 /* -------- detach -------- */
 
 ll_tensor *ll_detach(ll_graph *g, ll_tensor *x)

@@ -38,6 +38,7 @@ static void              put_kernel(ll_json_writer *w, const char *key, const ll
 
 static void put_calibration(ll_json_writer *w, const char *key, const ll_calibration *c)
 {
+    assert(c->factor[0][0] > 0.0); /* fitted, or ll_calibration_none */
     ll_json_open(w, key, '{');
     anchor_file_put_doubles(w, "edge", c->edge, LL_CALIBRATION_BUCKETS - 1);
     anchor_file_put_doubles(w, "factor", &c->factor[0][0],
@@ -49,6 +50,7 @@ static const char *const neighbours_names[2] = { "near_past", "near_both" }; /* 
 
 void ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a)
 {
+    assert(a->chain != NULL && a->kappa > 0.0);
     ll_json_open(w, NULL, '{');
     put_kernel(w, "kernel", &a->kernel);
     put_kernel(w, "fill_kernel", &a->fill_kernel);
@@ -118,13 +120,15 @@ static llap_status get_drift(const ll_json *j, int64_t i, const char *what, ll_a
                     { "q", &k->q, LL_ANCHOR_LEVEL },
                     { "v", &k->v, LL_ANCHOR_SLOPE },
                     { "damping", &k->damping, LL_ANCHOR_SLOPE } };
-    int         drift = LL_ANCHOR_STILL;
-    llap_status st = ll_json_enum(j, path_of(i, what, "drift").text, drift_names, &drift);
+    /* Far beyond what fits find: products of them stay finite. */
+    const double least = 1e-50, most = 1e50;
+    int          drift = LL_ANCHOR_STILL;
+    llap_status  st = ll_json_enum(j, path_of(i, what, "drift").text, drift_names, &drift);
     for (size_t n = 0; st == LLAP_OK && n < sizeof numbers / sizeof *numbers; n++) {
         const anchor_path p = path_of(i, what, numbers[n].name);
         if (drift < numbers[n].least) continue;
         st = ll_json_need(j, p.text);
-        if (st == LLAP_OK) st = ll_json_double(j, p.text, 0, HUGE_VAL, numbers[n].v);
+        if (st == LLAP_OK) st = ll_json_double(j, p.text, least, most, numbers[n].v);
     }
     k->drift = (ll_anchor_drift)drift;
     if (st == LLAP_OK)
@@ -174,6 +178,7 @@ static llap_status get_calibration(const ll_json *j, int64_t i, const char *what
 static llap_status check_span(const char *path, double units, int64_t ticks, int64_t unit)
 {
     const double expected = (double)ticks / (double)unit;
+    assert(unit > 0 && ticks > 0); /* the frame was checked before */
     if (fabs(units - expected) <= 1e-9 * expected) return LLAP_OK;
     return ll_fail(LLAP_EFORMAT, "config: '%s': expected %.17g as for the whole model, found %.17g",
                    path, expected, units);
@@ -199,6 +204,7 @@ static llap_status get_joint(const ll_tensors *t, const ll_json *j, int64_t i, i
     if (st != LLAP_OK) return st;
     a->link =
         (ll_anchor_linked){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
+    assert(a->link.rank >= 1 && a->link.rank <= LL_ANCHOR_RANK_MAX);
     st = anchor_file_get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->link.share);
     if (st == LLAP_OK && ll_anchor_linked_check(&a->link, a->kernel.n_terms) != LLAP_OK)
         st = ll_fail_in(LLAP_EFORMAT, "%s", name);
@@ -240,7 +246,7 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
     const anchor_number numbers[] = {
         { "context", 1e-12, HUGE_VAL, &a.spec.context, false },
         { "horizon", 1e-12, HUGE_VAL, &a.spec.horizon, false },
-        { "kappa", 0, HUGE_VAL, &a.kappa, false },
+        { "kappa", 1e-9, HUGE_VAL, &a.kappa, false },
         { "var_floor", 0, HUGE_VAL, &a.var_floor, false },
         { "reach", 0, HUGE_VAL, &a.reach, true },
         { "valid_crps", 0, HUGE_VAL, &a.valid_crps, true },

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/anchor_file.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -44,6 +45,12 @@ void anchor_file_put_chain(ll_json_writer *w, const ll_chain *c)
         ll_json_put_int(w, "daily", c->profile.daily);
         ll_json_put_int(w, "weekly", c->profile.weekly);
     }
+    if (c->periods.n > 0) { /* absent: none */
+        const double harmonics[LL_PERIODS_MAX] = { c->periods.harmonics[0], c->periods.harmonics[1],
+                                                   c->periods.harmonics[2] };
+        anchor_file_put_doubles(w, "periods", c->periods.span, c->periods.n);
+        anchor_file_put_doubles(w, "harmonics", harmonics, c->periods.n);
+    }
     ll_json_put_double(w, "r_s", c->r_s);
 }
 
@@ -76,7 +83,8 @@ static double **free_tensor(const struct free_tensor *f, ll_chain *c)
 llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c)
 {
     const int64_t shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
-    llap_status   st = anchor_file_add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
+    assert(c->mu != NULL && c->sd != NULL && (c->n_climate == 0 || c->climate != NULL));
+    llap_status st = anchor_file_add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
     if (st == LLAP_OK) st = anchor_file_add_tensor(w, i, "scale", "std", 1, shape, c->sd);
     for (size_t k = 0; st == LLAP_OK && k < FREE_TENSORS; k++) {
         const double *v = *free_tensor(&free_tensors[k], c);
@@ -182,12 +190,42 @@ static llap_status get_profile(const ll_json *j, int64_t i, int32_t terms, ll_we
     if (st == LLAP_OK) st = ll_json_need(j, path[1]);
     if (st == LLAP_OK) st = ll_json_int(j, path[1], 1, 84, &weekly);
     *out = (ll_weekly){ .daily = (int32_t)daily, .weekly = (int32_t)weekly };
+    assert(terms >= 0 && terms <= LL_WEEKLY_MAX);
     if (st == LLAP_OK && ll_weekly_count(*out) != terms) out->annual = true;
     if (st == LLAP_OK && ll_weekly_count(*out) != terms)
         st = ll_fail(LLAP_EFORMAT,
                      "config: anchors[%lld]: %d climate terms are not those of %lld daily and "
                      "%lld weekly harmonics",
                      (long long)i, (int)terms, (long long)daily, (long long)weekly);
+    return st;
+}
+
+/* Periods and their harmonics, which must be as many as there are terms. */
+static llap_status get_periods(const ll_json *j, int64_t i, int32_t terms, ll_periods *out)
+{
+    char   path[96];
+    double harmonics[LL_PERIODS_MAX];
+    snprintf(path, sizeof path, "anchors[%lld].periods", (long long)i);
+    if (!ll_json_has(j, path)) return LLAP_OK;
+    const size_t n = ll_json_length(j, path);
+    if (n < 1 || n > LL_PERIODS_MAX)
+        return ll_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d of them, found %zu", path,
+                       LL_PERIODS_MAX, n);
+    llap_status st = anchor_file_get_array(j, i, "periods", 1e-12, 1e12, n, out->span);
+    if (st == LLAP_OK)
+        st = anchor_file_get_array(j, i, "harmonics", 1, LL_PERIOD_HARMONICS, n, harmonics);
+    for (size_t k = 0; st == LLAP_OK && k < n; k++) {
+        out->harmonics[k] = (int32_t)harmonics[k];
+        if (harmonics[k] != (double)out->harmonics[k])
+            st = ll_fail(LLAP_EFORMAT, "config: anchors[%lld].harmonics: %g is no whole number",
+                         (long long)i, harmonics[k]);
+    }
+    out->n = (int32_t)n;
+    if (st == LLAP_OK && ll_periods_count(out) != terms)
+        st = ll_fail(LLAP_EFORMAT,
+                     "config: anchors[%lld]: %d climate terms are not those of its periods' "
+                     "harmonics",
+                     (long long)i, (int)terms);
     return st;
 }
 
@@ -234,7 +272,8 @@ static llap_status get_chain_numbers(const ll_json *j, int64_t i, ll_chain *c)
                      (long long)i);
     if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_WEEKLY_MAX, &terms);
     if (st == LLAP_OK) st = get_profile(j, i, (int32_t)terms, &c->profile);
-    if (st == LLAP_OK && c->profile.daily == 0 && terms != 0 && terms != 11 &&
+    if (st == LLAP_OK && c->profile.daily == 0) st = get_periods(j, i, (int32_t)terms, &c->periods);
+    if (st == LLAP_OK && c->profile.daily == 0 && c->periods.n == 0 && terms != 0 && terms != 11 &&
         terms != LL_CLIMATE_MAX)
         st = ll_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
                      LL_CLIMATE_MAX, (long long)terms);

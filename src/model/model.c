@@ -27,6 +27,7 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
 {
     *out = NULL;
     assert(!frame->by_entity || frame->part != NULL);
+    assert(frame->n_targets >= 1 && frame->unit > 0);
     for (int64_t i = 1; i < frame->n_entities; i++) /* ll_model_entity looks them up by halves */
         assert(strcmp(frame->entity[i - 1], frame->entity[i]) < 0);
     llap_model *m = ll_new(1, sizeof *m);
@@ -55,6 +56,7 @@ void llap_model_destroy(llap_model *m)
 {
     if (m == NULL) return;
     destroy_anchors(m->anchor, m->frame.n_targets);
+    ll_joint_destroy(m->joint);
     ll_network_destroy(m->network);
     ll_stack_destroy(m->stack);
     ll_free(m->training);
@@ -66,6 +68,7 @@ void llap_model_destroy(llap_model *m)
 int64_t ll_model_entity(const llap_model *m, const char *name)
 {
     int64_t lo = 0, hi = m->frame.n_entities; /* sorted bytewise, as panels are */
+    assert(name != NULL);
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo) / 2;
         const int     c = strcmp(m->frame.entity[mid], name);

@@ -3,12 +3,13 @@
  *   model.h      this file: frame, anchors, networks; the file format
  *   model_file.c, anchor_file.c:
  *                saving and loading
+ *   joint_file.c joint laws in it
  *   stack_file.h the stack (src/stack) in the file
  *   network.h    the container of the networks: configuration, sizes, tensors
  *   artefacts.h  the reference implementation's files
  *
- * May touch: base, base/time, base/rng, backend, graph, nn, data, data/windows, anchor, networks,
- * diffusion, residual, stack. */
+ * May touch: base, base/time, base/rng, backend, graph, nn, data, data/windows, anchor, joint,
+ * networks, diffusion, residual, stack. */
 
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
@@ -32,6 +33,10 @@
  * absent without a climate anchor.i.loadings                [entities,rank], absent where entities
  * are not linked anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled
  * by each alone and those of the networks, which network.h lists.
+ * Of all targets together, series number e C + c for entity e and target c, or c alone where
+ * entities are independent; both absent where no series moves with another:
+ *     joint.correlation    F64 [series,series], up to LL_JOINT_DENSE series
+ *     joint.loading        F64 [series,factors], for more
  *
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
@@ -42,6 +47,7 @@
 #include "anchor/model.h"
 #include "base/arena.h"
 #include "data/windows/split.h"
+#include "joint/joint.h"
 #include "model/network.h"
 #include "stack/stack.h"
 
@@ -71,6 +77,7 @@ enum { LL_MODEL_RUN = 16 };
 struct llap_model {
     ll_model_frame    frame;    /* names in the arena */
     ll_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
+    ll_joint         *joint;    /* owned; NULL: no series moves with another */
     ll_network       *network;  /* owned; NULL: size `anchor` */
     ll_stack         *stack;    /* owned; NULL: none. Beside anchors, without networks */
     char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
@@ -94,6 +101,13 @@ static inline size_t ll_model_series(const llap_model *m, const char *name)
 {
     const int64_t known = ll_model_entity(m, name);
     return known < 0 ? SIZE_MAX : (size_t)known;
+}
+
+/* Series of the joint law: of every entity and target, or of every target where entities are
+ * independent, which then share one law. */
+static inline size_t ll_model_joint_series(const ll_model_frame *f)
+{
+    return (size_t)(f->by_entity ? f->n_targets : f->n_targets * f->n_entities);
 }
 
 /* Time of a panel in the anchor's unit. */

@@ -101,6 +101,7 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     if (st == LLAP_OK) st = ll_model_write_metadata(m, w);
     for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++)
         st = ll_anchor_save(m->anchor[i], i, w);
+    if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
     ll_stack_tensors kept = { 0 };
     if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &kept, w);
@@ -208,11 +209,12 @@ static llap_status get_network(const ll_tensors *t, const ll_json *config, llap_
     static const char *const of[] = { "scale", "anchor" };
     ll_arena                 names = { 0 };
     const size_t             count = 2 * (size_t)n_anchors(m);
-    const char             **ignore = ll_arena_new(&names, count + 1, sizeof *ignore);
+    const char             **ignore = ll_arena_new(&names, count + 2, sizeof *ignore);
     llap_status              st = ignore == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < count; i++)
         if ((ignore[i] = ll_arena_printf(&names, "%s.%zu.", of[i % 2], i / 2)) == NULL)
             st = LLAP_ENOMEM;
+    if (st == LLAP_OK) ignore[count] = LL_JOINT_TENSORS;
     if (st == LLAP_OK) st = ll_network_load(t, config, (const char *const *)ignore, &m->network, n);
     ll_arena_deinit(&names);
     return st == LLAP_OK ? ll_model_check_network(m) : st;
@@ -222,6 +224,7 @@ static llap_status get_network(const ll_tensors *t, const ll_json *config, llap_
 static llap_status check_count(const ll_tensors *t, const llap_model *m, size_t n)
 {
     for (int64_t i = 0; i < n_anchors(m); i++) n += ll_anchor_tensors(m->anchor[i]);
+    n += m->joint != NULL;
     if (ll_tensors_count(t) == n) return LLAP_OK;
     return ll_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, ll_tensors_count(t));
 }
@@ -324,6 +327,7 @@ static llap_status load_checked(const ll_tensors *t, llap_model **out)
     ll_json    *config = NULL;
     size_t      n_network = 0;
     llap_status st = ll_model_read(t, &config, out);
+    if (st == LLAP_OK && (*out)->anchor != NULL) st = ll_joint_load(t, *out);
     if (st == LLAP_OK && ll_json_has(config, "network"))
         st = get_network(t, config, *out, &n_network);
     if (st == LLAP_OK && ll_json_has(config, "stack"))

@@ -14,6 +14,11 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *config, int64_t i
                            const ll_model_frame *f, ll_anchor_model **out); /* caller owns */
 size_t      ll_anchor_tensors(const ll_anchor_model *a);                    /* how many */
 
+/* The joint law: its tensor, whose name begins so; NULL: none. Loading gives m->joint. */
+#define LL_JOINT_TENSORS "joint."
+llap_status ll_joint_save(const ll_joint *j, ll_tensors_writer *w);
+llap_status ll_joint_load(const ll_tensors *t, llap_model *m);
+
 /* All metadata of a model file. */
 llap_status ll_model_write_metadata(const llap_model *m, ll_tensors_writer *w);
 /* A model of a file's metadata and anchors, without its networks. Caller owns *out and *config, the

@@ -110,6 +110,7 @@ static void declare_reference(ll_graph *g, const ll_network_config *c)
 static void declare_member(ll_graph *g, const ll_network_config *c)
 {
     const ll_patch_config *p = &c->patches;
+    assert(c->profile == LL_PROFILE_DEFAULT);
     const ll_patch_in in = { .tokens = ll_input(g, "tokens", LL_SHAPE(1, p->tokens, p->token_dim)),
                              .entity =
                                  p->entities > 0 ? ll_input_int(g, "entity", LL_SHAPE(1)) : NULL };
@@ -241,6 +242,7 @@ llap_status ll_network_noise_loaded(ll_network *n)
     if (n->config.profile != LL_PROFILE_REFERENCE) return LLAP_OK;
     const int64_t T = n->config.denoiser.timesteps;
     const float  *expected[N_TABLES];
+    assert(schedule_table(n, BETAS) != NULL && schedule_table(n, ALPHA_BARS) != NULL);
     ll_schedule_destroy(n->schedule); /* of a container that was fresh before */
     n->schedule = NULL;
     llap_status st =
@@ -305,6 +307,7 @@ llap_status ll_network_points(const ll_network *n, int64_t steps, ll_points *out
 {
     const ll_sampling *s = &n->config.sampling;
     const int          count = (int)(steps > 0 ? steps : s->steps);
+    assert(count >= 1);
     assert(n->schedule != NULL || n->config.profile == LL_PROFILE_DEFAULT);
     switch (s->list) {
     case LL_LIST_REFERENCE:
@@ -322,6 +325,7 @@ llap_status ll_network_points(const ll_network *n, int64_t steps, ll_points *out
 
 void ll_network_origin(const ll_network_config *c, float *tq, int64_t B, int64_t h)
 {
+    assert(B >= 0 && h >= 0);
     for (int64_t b = 0; c->options.query_origin == LL_ORIGIN_FIRST_QUERY && b < B; b++)
         for (int64_t r = h - 1; r >= 0; r--) tq[b * h + r] -= tq[b * h];
 }

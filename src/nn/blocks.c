@@ -142,19 +142,6 @@ ll_tensor *ll_nn_mlp_up(ll_graph *g, ll_tensor *x, ll_nn_ada ada, const ll_nn_bl
     return ll_dropout(g, ll_gelu(g, ll_nn_linear(g, "mlp.0", y, wide)), o->dropout);
 }
 
-ll_tensor *ll_nn_transformer_block(ll_graph *g, const char *name, ll_tensor *x, ll_tensor *cond,
-                                   const ll_nn_block_opts *o)
-{
-    const int64_t h = ll_dim(x, -1);
-    ll_scope_push(g, name);
-    x = ll_add(g, x, ll_nn_self_branch(g, x, ll_nn_ada_of(g, "norm1", cond, h), o));
-    ll_tensor *y = ll_nn_mlp_up(g, x, ll_nn_ada_of(g, "norm2", cond, h), o);
-    y = ll_note(g, "mlp", ll_dropout(g, ll_nn_linear(g, "mlp.3", y, h), o->dropout));
-    x = ll_note(g, NULL, ll_add(g, x, y));
-    ll_scope_pop(g);
-    return x;
-}
-
 /* [k|v] = Linear(kv)(tokens), with the AdaLN of the queries */
 static ll_nn_cross_kv cross_keys(ll_graph *g, ll_tensor *tokens, ll_tensor *cond)
 {
@@ -209,16 +196,6 @@ ll_tensor *ll_nn_cross_branch(ll_graph *g, ll_tensor *x, const ll_nn_cross_kv *k
 {
     ll_tensor *q = ll_note(g, "norm_q", ll_nn_ada_apply(g, x, kv->ada));
     return ll_nn_cross_answer(g, ll_nn_linear(g, "q", q, ll_dim(x, -1)), kv, o);
-}
-
-ll_tensor *ll_nn_cross_block(ll_graph *g, const char *name, ll_tensor *x, ll_tensor *kv,
-                             ll_tensor *cond, const ll_nn_block_opts *o)
-{
-    ll_scope_push(g, name);
-    const ll_nn_cross_kv shared = ll_nn_cross_keys(g, kv, cond);
-    x = ll_note(g, NULL, ll_add(g, x, ll_nn_cross_branch(g, x, &shared, o)));
-    ll_scope_pop(g);
-    return x;
 }
 
 ll_tensor *ll_nn_summary_pool(ll_graph *g, const char *name, ll_tensor *tokens, ll_tensor *query)

@@ -3,11 +3,6 @@
 
 #include <assert.h>
 
-ll_tensor *ll_nn_mse(ll_graph *g, ll_tensor *x, ll_tensor *target)
-{
-    return ll_mean(g, ll_square(g, ll_sub(g, x, target)), LL_ALL_AXES);
-}
-
 ll_tensor *ll_nn_mean_in(ll_graph *g, ll_tensor *x, ll_tensor *m, ll_tensor *all, unsigned axes)
 {
     if (all == NULL) return ll_masked_mean(g, x, m, axes);

@@ -133,14 +133,8 @@ typedef struct ll_nn_block_opts {
     double     attn_dropout; /* of the attention weights */
 } ll_nn_block_opts;
 
-/* x [...,L,H], cond as for AdaLN (or NULL): self attention, then the MLP, each x + f(AdaLN(x)). */
-ll_tensor *ll_nn_transformer_block(ll_graph *g, const char *name, ll_tensor *x, ll_tensor *cond,
-                                   const ll_nn_block_opts *opts);
-/* x [...,Lq,H] attends to kv [...,Lk,H]: x + f(AdaLN(x), AdaLN(kv)). */
-ll_tensor *ll_nn_cross_block(ll_graph *g, const char *name, ll_tensor *x, ll_tensor *kv,
-                             ll_tensor *cond, const ll_nn_block_opts *opts);
-
-/* Their parts, for what shares the keys of kv, or all that depends on cond, among many x. Names are
+/* The parts of two blocks, each x + f(AdaLN(x)): self attention with an MLP, and attention to kv.
+ * Apart, because the keys of kv, or all that depends on cond, may be shared among many x. Names are
  * relative to the block's scope. */
 typedef struct ll_nn_cross_kv {
     ll_nn_ada  ada;   /* of the queries */
@@ -171,8 +165,6 @@ ll_tensor *ll_nn_mlp_up(ll_graph *g, ll_tensor *x, ll_nn_ada ada,
 ll_tensor *ll_nn_summary_pool(ll_graph *g, const char *name, ll_tensor *tokens, ll_tensor *query);
 
 /* -------- losses -------- */
-
-ll_tensor *ll_nn_mse(ll_graph *g, ll_tensor *x, ll_tensor *target); /* mean over all */
 
 /* sum m (x - target)^2 / max(sum m, 1) over the given axes, which stay with length 1; m broadcasts
  * to x. Where m is 0, neither x nor target is looked at. */

@@ -11,7 +11,7 @@
 enum { PAGE = 960, HEAD = 84, LEFT = 24, BETWEEN = 36, TITLE_ROOM = 24, FOOT_ROOM = 50 };
 
 static const ll_colour band_colour[LL_FAN_BANDS] = { 0xd9e8f3, 0xaed0e6, 0x7bb4d8, 0x4b98c6 };
-static const ll_colour missing_colour = 0xf0f0f0;
+static const ll_colour missing_colour = 0xf0f0f0, range_colour = 0xcc79a7;
 
 typedef struct page {
     const ll_fans *f;
@@ -116,10 +116,29 @@ static void draw_answer(page *g, const ll_chart *c, const ll_fan *fan, int64_t z
     if (fan->middle != NULL) ll_chart_line(c, fan->n, g->x, fan->middle, 1.6, LL_COLOUR_BLUE);
 }
 
+/* Lines where the range of training ends, for answers beyond it. */
+static void draw_range(const ll_chart *c, const ll_fan *fan)
+{
+    for (int i = 0; i < 2; i++)
+        if (fan->beyond[i]) {
+            const double x[] = { c->x0, c->x1 }, y[] = { fan->range[i], fan->range[i] };
+            ll_chart_line(c, 2, x, y, 1, range_colour);
+        }
+}
+
+static bool any_outside(const page *g)
+{
+    for (int64_t i = 0; i < g->n; i++)
+        if (g->f->fan[i].beyond[0] || g->f->fan[i].beyond[1]) return true;
+    return false;
+}
+
 static void field_range(const page *g, ll_chart *c, const ll_fan *fan)
 {
     ll_chart_range_begin(c);
     ll_chart_range(c, fan->n_seen, fan->seen);
+    for (int i = 0; i < 2; i++)
+        if (fan->beyond[i]) ll_chart_range(c, 1, &fan->range[i]);
     for (int b = 0; b < g->f->n_bands; b++)
         if (fan->low[b] != NULL) {
             ll_chart_range(c, fan->n, fan->low[b]);
@@ -171,6 +190,7 @@ static void draw_field(page *g, int64_t i)
     draw_missing(&c, fan, first, usual, g->f->kind == LL_FAN_IMPUTATION);
     ll_chart_grid(&c, x, n_x, y, n_y);
     draw_answer(g, &c, fan, first);
+    draw_range(&c, fan);
     draw_seen(g, &c, fan, first, usual, false, LL_COLOUR_INK);
     if (g->f->kind != LL_FAN_FORECAST) return;
     draw_seen(g, &c, fan, first, usual, true, LL_COLOUR_ORANGE);
@@ -236,6 +256,8 @@ static void draw_head(page *g)
     }
     if (f->n > 0 && f->fan[0].n_paths > 0)
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, band_colour[2], "paths");
+    if (any_outside(g))
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, range_colour, "end of the training range");
     ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, missing_colour, "no measurement");
 }
 

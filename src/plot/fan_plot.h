@@ -4,7 +4,8 @@
  *     ll_fans f = { .kind = LL_FAN_FORECAST, .axis = axis, .fan = fan, .n = 3 };
  *     st = ll_plot_fans(&f, "air.png");
  *
- * Stretches without a measurement, longer than usual between the measurements of the field, are
+ * Where answers lie outside the range of training, a line shows the end of that range. Stretches
+ * without a measurement, longer than usual between the measurements of the field, are
  * grey, and a forecast without any says so. The unit is that in the variable's name, "no2 (ppb)".
  * Bands and lines are told apart with every kind of colour vision. */
 #ifndef LL_PLOT_FAN_PLOT_H
@@ -30,6 +31,8 @@ typedef struct ll_fan { /* one field; borrowed, times increasing */
     const double  *low[LL_FAN_BANDS], *high[LL_FAN_BANDS]; /* [n], widest first */
     int64_t        n_paths;                                /* instead of bands: single draws */
     const double  *path;                                   /* [n_paths,n] */
+    double         range[2];  /* least and largest training value, where known */
+    bool           beyond[2]; /* does the answer lie below, above them? */
 } ll_fan;
 
 typedef struct ll_fans {

@@ -106,7 +106,7 @@ static void compare_values(const llap_model *m, int64_t target, const llap_panel
         ll_logf(log, LLAP_LOG_WARNING, "%s: no observed value at all", ll_text_show(name).text);
     } else if (never_changed(c)) {
         if (c->y_lo < c->y_hi && (s.mean != 0 || s.m2 > 0)) /* not cut to one value by its tails */
-            ll_logf(log, LLAP_LOG_WARNING, "%s: never changed in training and has other values now",
+            ll_logf(log, LLAP_LOG_WARNING, "%s: was constant in training and has other values now",
                     ll_text_show(name).text);
     } else if (s.n >= 10 && (fabs(s.mean) > 3 || sd > 4 || sd < 0.05)) {
         ll_logf(log, LLAP_LOG_WARNING,
@@ -148,7 +148,7 @@ static void compare_contexts(const llap_model *m, const llap_panel *p, const int
     if (n > 0)
         ll_logf(log, LLAP_LOG_WARNING,
                 "%zu of %zu forecasts ('%s'%s) have nothing observed in the %s before them: they "
-                "only say what is usual",
+                "only give usual values",
                 n, q->n, ll_text_show(first).text, n > 1 ? ", ..." : "",
                 show_gap(&p->axis, m->frame.context).text);
 }

@@ -48,9 +48,9 @@ static int64_t target_at(const filler *f, const ll_gap_series *l, int64_t z)
 typedef struct chunk {
     const ll_gap_window *window;
     size_t               n;
-    ll_feature_row      *row;   /* [n] */
-    uint32_t            *index; /* [n] */
-    double              *t;     /* [n,h] */
+    ll_feature_example  *example; /* [n] */
+    uint32_t            *index;   /* [n] */
+    double              *t;       /* [n,h] */
     ll_feature_set      *set;
     ll_anchor_request   *request; /* [n,Z] */
     ll_law              *law;     /* [n,Z,h] */
@@ -63,7 +63,7 @@ typedef struct chunk {
 
 static void chunk_deinit(chunk *k)
 {
-    void *const arrays[] = { k->row,     k->index, k->t,     k->request, k->law,
+    void *const arrays[] = { k->example, k->index, k->t,     k->request, k->law,
                              k->missing, k->known, k->guess, k->x,       k->y };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
 }
@@ -71,7 +71,7 @@ static void chunk_deinit(chunk *k)
 static llap_status chunk_init(chunk *k, const filler *f, size_t n)
 {
     const size_t h = (size_t)f->h, Z = (size_t)f->Z, R = (size_t)f->o->n_samples;
-    *k = (chunk){ .row = ll_new(n, sizeof *k->row),
+    *k = (chunk){ .example = ll_new(n, sizeof *k->example),
                   .index = ll_new(n, sizeof *k->index),
                   .t = ll_new(n, h * sizeof *k->t),
                   .request = ll_new(n, Z * sizeof *k->request),
@@ -81,14 +81,14 @@ static llap_status chunk_init(chunk *k, const filler *f, size_t n)
                   .guess = ll_new(n, R * h * Z * sizeof *k->guess),
                   .x = ll_new(n, R * h * Z * sizeof *k->x),
                   .y = ll_new(2, R * sizeof *k->y) };
-    return k->row == NULL || k->index == NULL || k->t == NULL || k->request == NULL ||
+    return k->example == NULL || k->index == NULL || k->t == NULL || k->request == NULL ||
                    k->law == NULL || k->missing == NULL || k->known == NULL || k->guess == NULL ||
                    k->x == NULL || k->y == NULL
                ? LLAP_ENOMEM
                : LLAP_OK;
 }
 
-static void make_rows(const filler *f, chunk *k)
+static void make_examples(const filler *f, chunk *k)
 {
     for (size_t i = 0; i < k->n; i++) {
         const ll_gap_window *s = &k->window[i];
@@ -98,12 +98,12 @@ static void make_rows(const filler *f, chunk *k)
         for (int64_t q = s->first; q < s->end; q++)
             t[q - s->first] = ll_model_time(f->g->m, l->time[q]);
         const char *entity = l->entity < 0 ? NULL : f->g->p->entity[l->entity];
-        k->row[i] = (ll_feature_row){ .origin = ll_model_time(f->g->m, s->origin),
-                                      .entity = l->entity < 0 ? 0 : (size_t)l->entity,
-                                      .target = l->target < 0 ? 0 : (size_t)l->target,
-                                      .n_query = (size_t)(s->end - s->first),
-                                      .t_query = t,
-                                      .id = ll_example_id(s->origin, entity, l->target) };
+        k->example[i] = (ll_feature_example){ .origin = ll_model_time(f->g->m, s->origin),
+                                              .entity = l->entity < 0 ? 0 : (size_t)l->entity,
+                                              .target = l->target < 0 ? 0 : (size_t)l->target,
+                                              .n_query = (size_t)(s->end - s->first),
+                                              .t_query = t,
+                                              .id = ll_example_id(s->origin, entity, l->target) };
         k->index[i] = (uint32_t)i;
     }
 }
@@ -124,9 +124,9 @@ static llap_status ask_anchors(const filler *f, chunk *k)
                 double              *t = k->missing + ((int64_t)i * Z + z) * f->h;
                 size_t               n = 0;
                 if (target_at(f, l, z) != c) continue;
-                for (size_t q = 0; q < k->row[i].n_query; q++)
+                for (size_t q = 0; q < k->example[i].n_query; q++)
                     if (isnan(k->set->r[((int64_t)i * k->set->h + (int64_t)q) * Z + z]))
-                        t[n++] = k->row[i].t_query[q];
+                        t[n++] = k->example[i].t_query[q];
                 k->request[count++] =
                     (ll_anchor_request){ .history = source->series[c][e],
                                          .series = source->known[e],
@@ -145,14 +145,14 @@ static void guess_channel(const filler *f, chunk *k, size_t i, int64_t z)
 {
     const int64_t n = f->h * f->Z;
     const ll_law *law = k->law + ((int64_t)i * f->Z + z) * f->h;
-    const ll_rng  rng = ll_rng_make(f->o->seed, LL_STREAM_FILL, k->row[i].id, (uint32_t)z, 0);
+    const ll_rng  rng = ll_rng_make(f->o->seed, LL_STREAM_FILL, k->example[i].id, (uint32_t)z, 0);
     for (int64_t q = 0; q < f->h; q++) {
         const int64_t at = q * f->Z + z;
         float        *known = &k->known[(int64_t)i * n + at];
         float        *guess = k->guess + (int64_t)i * f->o->n_samples * n + at;
-        const bool    query = q < (int64_t)k->row[i].n_query;
+        const bool    query = q < (int64_t)k->example[i].n_query;
         double        mean, sd;
-        *known = query ? k->set->r[((int64_t)i * k->set->h + q) * f->Z + z] : NAN;
+        *known = query ? ll_residual_held(k->set->r[((int64_t)i * k->set->h + q) * f->Z + z]) : NAN;
         if (query) ll_feature_law(k->set, i, q, z, &mean, &sd);
         for (int64_t r = 0; r < f->o->n_samples; r++) {
             guess[r * n] = 0.0f;
@@ -160,7 +160,7 @@ static void guess_channel(const filler *f, chunk *k, size_t i, int64_t z)
             double x = (double)ll_rng_normal(&rng, (uint64_t)(q * f->o->n_samples + r));
             if (law->shape != NULL) x = ll_calibration_bend(law->shape, x);
             x = (law->mean + law->sd * x - mean) / sd;
-            guess[r * n] = (float)fmax(-LL_RESIDUAL_MAX, fmin(LL_RESIDUAL_MAX, x));
+            guess[r * n] = ll_residual_held((float)x);
         }
         if (query && isnan(*known)) law++;
     }
@@ -168,15 +168,15 @@ static void guess_channel(const filler *f, chunk *k, size_t i, int64_t z)
 
 static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, int64_t row)
 {
-    const ll_feature_row  *r = &k->row[i];
-    const int64_t          R = f->o->n_samples, n = f->h * f->Z, at = q * f->Z + z;
-    const ll_gap_series   *l = &f->gaps.series[k->window[i].series];
-    const size_t           e = l->entity >= 0 ? (size_t)l->entity : (size_t)(z / f->C);
-    const int64_t          c = target_at(f, l, z);
-    const ll_anchor_model *a = f->g->m->anchor[c];
-    const size_t           known = f->view.source.known[e];
-    const double           climate = ll_chain_climate(a->chain, known, r->t_query[q]);
-    double                 mean, sd;
+    const ll_feature_example *r = &k->example[i];
+    const int64_t             R = f->o->n_samples, n = f->h * f->Z, at = q * f->Z + z;
+    const ll_gap_series      *l = &f->gaps.series[k->window[i].series];
+    const size_t              e = l->entity >= 0 ? (size_t)l->entity : (size_t)(z / f->C);
+    const int64_t             c = target_at(f, l, z);
+    const ll_anchor_model    *a = f->g->m->anchor[c];
+    const size_t              known = f->view.source.known[e];
+    const double              climate = ll_chain_climate(a->chain, known, r->t_query[q]);
+    double                    mean, sd;
     assert(q >= 0 && q < (int64_t)r->n_query);
     ll_feature_law(k->set, i, q, z, &mean, &sd);
     for (int64_t j = 0; j < 2 * R; j++) {
@@ -196,8 +196,9 @@ static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, 
 
 static llap_status do_chunk(filler *f, ll_residual_sampler *sampler, chunk *k)
 {
-    make_rows(f, k);
-    llap_status st = ll_feature_set_create(&f->view.layout, &f->view.source, k->row, k->n, &k->set);
+    make_examples(f, k);
+    llap_status st =
+        ll_feature_set_create(&f->view.layout, &f->view.source, k->example, k->n, &k->set);
     if (st == LLAP_OK) st = ask_anchors(f, k);
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < k->n; i++)

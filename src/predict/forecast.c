@@ -191,7 +191,8 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
                                      .origin = list[i].origin,
                                      .n_query = n_queries(q, list[i].place),
                                      .time = q->time + q->first[list[i].place],
-                                     .id = ll_forecast_window_id(p, e, list[i].origin) };
+                                     .id = ll_forecast_window_id(p, e, list[i].origin),
+                                     .draw = q->several ? list[i].origin : 0 };
     }
     if (st == LLAP_OK) st = f->forecast(f, &ask, w, n, &arena, from);
     for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
@@ -364,7 +365,7 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
         (*out)->has_origin = q.several;
         st = ll_answer_finish(*out);
     }
-    if (st == LLAP_OK) ll_warn_outside(m, panel, var, &q, o->total ? NULL : *out, o->log);
+    if (st == LLAP_OK) st = ll_mark_outside(m, panel, var, &q, o->total ? NULL : *out, o->log);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;

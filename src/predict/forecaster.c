@@ -26,7 +26,8 @@ ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i)
                                  .origin = origin,
                                  .n_query = v->n_query,
                                  .time = w->panel->time + end,
-                                 .id = ll_forecast_window_id(w->panel, v->entity, origin) };
+                                 .id = ll_forecast_window_id(w->panel, v->entity, origin),
+                                 .draw = origin };
 }
 
 static void merge_by_time(ll_forecast_window *from, ll_forecast_window *to, int64_t n)

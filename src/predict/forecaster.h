@@ -28,6 +28,8 @@ typedef struct ll_forecast_window {
     int64_t        n_query;
     const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
     uint64_t       id;   /* ll_forecast_window_id */
+    int64_t        draw; /* windows of other entities that are drawn jointly have the same: the
+                            origin, or 0 where each is made at its own last row */
     bool           keep; /* what is observed at the queries may be looked at and kept: of filling,
                             by forecasters that can */
 } ll_forecast_window;
@@ -53,6 +55,11 @@ typedef struct ll_forecast_members {
                             all the same; NULL: none. From the arena */
     bool joint;          /* a member is a path: its values belong together */
     bool constant;       /* the same members at every query */
+    /* What is known better than by members, of laws: means [n_query], and quantiles
+     * [n_levels,n_query] of increasing levels. NULL: nothing. */
+    const double *mean;
+    int64_t       n_levels;
+    const double *level, *quantile;
 } ll_forecast_members;
 
 typedef struct ll_forecast_request {
@@ -106,7 +113,7 @@ llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const
 llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                 ll_forecaster *out);
 /* The same on series that the caller has, borrowed until deinit. */
-llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series *series,
-                                    ll_forecaster *out);
+llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,
+                                    const ll_target_series *series, ll_forecaster *out);
 
 #endif

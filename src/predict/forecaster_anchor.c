@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
+#include "predict/joint_draws.h"
 #include "predict/series.h"
 #include "predict/stack_view.h"
 #include "predict/target_series.h"
@@ -15,6 +16,7 @@ enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
 
 typedef struct anchor_self {
     const llap_model       *m;
+    const llap_panel       *p;
     ll_target_series        own;    /* empty where they are borrowed */
     const ll_target_series *series; /* of the panel */
     ll_stack_view          *stack;  /* owned; NULL: none */
@@ -87,9 +89,13 @@ static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_for
         if (st != LLAP_OK) return st;
 #pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
         for (int64_t i = first; i < end; i++) {
-            const uint64_t    id = ll_hash(w[i].id, name, strlen(name));
-            const llap_status one = ll_anchor_model_paths(s->m->anchor[target], &k->r[i], ask->seed,
-                                                          id, (size_t)ask->n_samples, k->path[i]);
+            const uint64_t         id = ll_hash(w[i].id, name, strlen(name));
+            const ll_anchor_model *a = s->m->anchor[target];
+            const size_t           n_paths = (size_t)ask->n_samples;
+            const llap_status      one =
+                ll_joint_holds(s->m, s->series->known[w[i].entity]) /* its normals are there */
+                         ? ll_anchor_model_paths_by(a, &k->r[i], k->path[i], n_paths, k->path[i])
+                         : ll_anchor_model_paths(a, &k->r[i], ask->seed, id, n_paths, k->path[i]);
             if ((int)one > worst) worst = (int)one;
         }
         st = (llap_status)worst; /* its detail may be another thread's */
@@ -110,6 +116,8 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
         if (st == LLAP_OK) st = ll_anchor_model_forecast(s->m->anchor[k], work.r, (size_t)n);
         if (st == LLAP_OK) st = move_laws(s, k, w, n, arena, &work);
+        if (st == LLAP_OK && s->m->joint != NULL)
+            st = ll_joint_normals(s->m, s->p, s->series->known, k, w, n, ask, work.path);
         if (st == LLAP_OK) st = draw_paths(s, k, w, n, ask, &work);
         for (int64_t i = 0; st == LLAP_OK && i < n; i++)
             out[i * f->n_targets + k] = (ll_forecast_members){
@@ -119,13 +127,13 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     return st;
 }
 
-llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series *series,
-                                    ll_forecaster *out)
+llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,
+                                    const ll_target_series *series, ll_forecaster *out)
 {
     *out = (ll_forecaster){ 0 };
     anchor_self *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
-    *s = (anchor_self){ .m = m, .series = series };
+    *s = (anchor_self){ .m = m, .p = p, .series = series };
     *out = (ll_forecaster){ .name = "anchor",
                             .n_targets = m->frame.n_targets,
                             .self = s,
@@ -138,7 +146,7 @@ llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const
                                  ll_forecaster *out)
 {
     assert(m->anchor != NULL);
-    llap_status st = ll_anchor_forecaster_of(m, NULL, out);
+    llap_status st = ll_anchor_forecaster_of(m, p, NULL, out);
     if (st != LLAP_OK) return st;
     anchor_self *s = out->self;
     s->series = &s->own;

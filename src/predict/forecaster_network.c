@@ -1,11 +1,12 @@
-/* The networks as a forecaster: windows become rows, rows of one length go through the sampler
- * together, residuals come back in data units. */
+/* The networks as a forecaster: windows become examples, examples of one length go through the
+ * sampler together, residuals come back in data units. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
+#include "predict/joint_draws.h"
 #include "predict/network_members.h"
 #include "predict/panel_view.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 
 enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, PATHS_ON_GPU = 8192, QUERIES_MAX = 16384 };
-enum { RUNS_AT_ONCE = 16 }; /* of so many paths: a chunk of rows, between two reports */
+enum { RUNS_AT_ONCE = 16 }; /* of so many paths: a chunk of examples, between two reports */
 static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk, at most */
 
 typedef struct network_self {
@@ -25,7 +26,7 @@ typedef struct network_self {
     ll_panel_view        view;
     ll_forecaster        anchor;
     ll_residual_sampler *own, **sampler; /* the networks made ready: its own, or the caller's */
-    int64_t              h;              /* queries of the rows it draws */
+    int64_t              h;              /* queries of the examples it draws */
 } network_self;
 
 static void destroy(void *self)
@@ -51,7 +52,7 @@ static int64_t rows_for(int64_t n, int64_t most)
     return rows < most ? rows : most < 1 ? 1 : most;
 }
 
-/* A sampler for n rows of h queries, kept until another is needed. */
+/* A sampler for n examples of h queries, kept until another is needed. */
 static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
                                int64_t n_samples)
 {
@@ -70,18 +71,18 @@ static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, 
     return ll_networks_sampler(&s->n, &o, log, s->sampler);
 }
 
-/* ---- rows of windows ---- */
+/* ---- examples of windows ---- */
 
-typedef struct group { /* the windows that one row answers: first .. first + n - 1 */
+typedef struct group { /* the windows that one example answers: first .. first + n - 1 */
     int64_t first, n, target;
     int64_t h; /* queries of the sampler */
 } group;
 
 typedef struct work {
-    group          *group; /* [n] */
-    ll_feature_row *row;   /* [n] */
-    int64_t         n;
-    bool            over; /* rows of more queries than networks take were left to the anchor */
+    group              *group;   /* [n] */
+    ll_feature_example *example; /* [n] */
+    int64_t             n;
+    bool over; /* examples of more queries than networks take were left to the anchor */
 } work;
 
 /* Queries of a window that lie within the trained horizon. */
@@ -93,16 +94,16 @@ static int64_t within(const network_self *s, const ll_forecast_window *w)
     return n;
 }
 
-/* Rows of a few lengths share a sampler; what a row is asked alone decides its length. */
+/* Examples of a few lengths share a sampler; what an example is asked alone decides its length. */
 static int64_t rounded(int64_t n)
 {
     const int64_t step = n <= 32 ? 8 : n <= 256 ? 32 : 128;
     return (n + step - 1) / step * step;
 }
 
-static llap_status add_row(network_self *s, work *k, const ll_forecast_window *w, group g,
-                           const int64_t *time, int64_t n_query, size_t entity, uint64_t id,
-                           ll_arena *arena)
+static llap_status add_example(network_self *s, work *k, const ll_forecast_window *w, group g,
+                               const int64_t *time, int64_t n_query, size_t entity, uint64_t id,
+                               ll_arena *arena)
 {
     assert(n_query > 0 && n_query <= QUERIES_MAX);
     double *t = ll_arena_new(arena, (size_t)n_query, sizeof *t);
@@ -110,16 +111,16 @@ static llap_status add_row(network_self *s, work *k, const ll_forecast_window *w
     for (int64_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, time[q]);
     g.h = rounded(n_query);
     k->group[k->n] = g;
-    k->row[k->n++] = (ll_feature_row){ .origin = ll_model_time(s->m, w->origin),
-                                       .entity = entity,
-                                       .target = (size_t)g.target,
-                                       .n_query = (size_t)n_query,
-                                       .t_query = t,
-                                       .id = id };
+    k->example[k->n++] = (ll_feature_example){ .origin = ll_model_time(s->m, w->origin),
+                                               .entity = entity,
+                                               .target = (size_t)g.target,
+                                               .n_query = (size_t)n_query,
+                                               .t_query = t,
+                                               .id = id };
     return LLAP_OK;
 }
 
-/* Do the networks draw a row of so many queries? */
+/* Do the networks draw an example of so many queries? */
 static bool is_drawn(int64_t n_query, work *k)
 {
     k->over |= n_query > QUERIES_MAX;
@@ -158,8 +159,8 @@ static llap_status joint_work(network_self *s, const ll_forecast_window *w, int6
         for (end = i + 1; end < n && w[end].origin == w[i].origin; end++) continue;
         st = union_of(s, w + i, end - i, arena, &time, &n_time);
         if (st == LLAP_OK && is_drawn(n_time, k))
-            st = add_row(s, k, &w[i], (group){ .first = i, .n = end - i }, time, n_time, 0,
-                         ll_example_id(w[i].origin, NULL, -1), arena);
+            st = add_example(s, k, &w[i], (group){ .first = i, .n = end - i }, time, n_time, 0,
+                             ll_example_id(w[i].origin, NULL, -1), arena);
     }
     return st;
 }
@@ -168,7 +169,7 @@ static llap_status own_work(network_self *s, const ll_forecast_window *w, int64_
                             ll_arena *arena, work *k)
 {
     const ll_layout *l = &s->view.layout;
-    const int64_t    each = l->view == LL_FEATURE_ROWS ? l->targets : 1;
+    const int64_t    each = l->view == LL_FEATURE_SINGLE ? l->targets : 1;
     llap_status      st = LLAP_OK;
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < each && st == LLAP_OK; c++) {
@@ -176,8 +177,8 @@ static llap_status own_work(network_self *s, const ll_forecast_window *w, int64_
             if (!is_drawn(n_query, k)) continue;
             const uint64_t id =
                 ll_hash(w[i].id, s->m->frame.target[c], strlen(s->m->frame.target[c]));
-            st = add_row(s, k, &w[i], (group){ .first = i, .n = 1, .target = c }, w[i].time,
-                         n_query, (size_t)w[i].entity, id, arena);
+            st = add_example(s, k, &w[i], (group){ .first = i, .n = 1, .target = c }, w[i].time,
+                             n_query, (size_t)w[i].entity, id, arena);
         }
     return st;
 }
@@ -190,17 +191,17 @@ static int64_t drawn(const network_self *s, int64_t n_samples)
     return s->n.answer_source == LL_ANSWER_BY_BOTH ? n_samples / 2 : n_samples;
 }
 
-/* Channel z of row i: x [n_samples,h,Z] of residuals become values of the window's queries. */
+/* Channel z of example i: x [n_samples,h,Z] of residuals become values of the window's queries. */
 static void put_values(const network_self *s, const ll_feature_set *set, size_t i, int64_t z,
                        int64_t c, const ll_forecast_window *w, const float *x, int64_t n_samples,
                        double *out)
 {
-    const ll_feature_row  *r = &set->row[i];
-    const ll_anchor_model *a = s->m->anchor[c];
-    const int64_t          Z = ll_feature_channels(&set->c);
-    const size_t           e = s->view.known[ll_feature_entity(&set->c, r, z)];
-    const int64_t          every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
-    int64_t                q = 0;
+    const ll_feature_example *r = &set->example[i];
+    const ll_anchor_model    *a = s->m->anchor[c];
+    const int64_t             Z = ll_feature_channels(&set->c);
+    const size_t              e = s->view.known[ll_feature_entity(&set->c, r, z)];
+    const int64_t             every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
+    int64_t                   q = 0;
     for (int64_t k = 0; k < w->n_query; k++) {
         const double t = ll_model_time(s->m, w->time[k]);
         while (q < (int64_t)r->n_query && r->t_query[q] < t) q++;
@@ -222,20 +223,20 @@ static void put_values(const network_self *s, const ll_feature_set *set, size_t 
 }
 
 /* Rows number list[0 .. n-1] of the work, all of h queries. */
-static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
-                             const ll_forecast_window *w, const work *k, const int64_t *list,
-                             int64_t n, double **out)
+static llap_status draw_examples(network_self *s, const ll_forecast_request *ask,
+                                 const ll_forecast_window *w, const work *k, const int64_t *list,
+                                 int64_t n, double **out)
 {
     const int64_t         C = s->view.layout.targets, Z = ll_feature_channels(&s->view.layout);
     const int64_t         n_samples = drawn(s, ask->n_samples);
     const ll_feature_view view = s->view.layout.view;
-    ll_feature_row       *row = ll_new((size_t)n, sizeof *row);
+    ll_feature_example   *row = ll_new((size_t)n, sizeof *row);
     uint32_t             *index = ll_new((size_t)n, sizeof *index);
     float                *x = ll_new((size_t)(n * n_samples), (size_t)(s->h * Z) * sizeof *x);
     ll_feature_set       *set = NULL;
     llap_status           st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
-        row[i] = k->row[list[i]];
+        row[i] = k->example[list[i]];
         index[i] = (uint32_t)i;
     }
     if (st == LLAP_OK)
@@ -252,7 +253,7 @@ static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
                     const int64_t e = ll_model_entity(s->m, s->p->entity[w[j].entity]);
                     if (e < 0) continue; /* new to the model: the anchor's */
                     z = e * C + c;
-                } else if (view == LL_FEATURE_ROWS && c != g->target) {
+                } else if (view == LL_FEATURE_SINGLE && c != g->target) {
                     continue;
                 }
                 put_values(s, set, (size_t)i, z, c, &w[j], at, n_samples, out[j * C + c]);
@@ -265,7 +266,7 @@ static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
     return st;
 }
 
-/* All rows, those of equally many queries together, a chunk at a time. */
+/* All examples, those of equally many queries together, a chunk at a time. */
 static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
                              const ll_forecast_window *w, const work *k, double **out)
 {
@@ -288,18 +289,43 @@ static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
         }
         st = ll_report(ask->progress, &ask->at);
         if (st == LLAP_OK) st = sampler_for(s, ask->log, n, h, mine);
-        if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
+        if (st == LLAP_OK) st = draw_examples(s, ask, w, k, list, n, out);
     }
     ll_free(list);
     ll_free(done);
     return st;
 }
 
+/* Networks that draw every entity (and target) by itself: their values follow the ranks of the
+ * anchor's paths, which move together. Those of the joint view have an order of their own. */
+static bool by_ranks(const network_self *s)
+{
+    return s->m->joint != NULL && s->view.layout.view != LL_FEATURE_JOINT;
+}
+
+static llap_status reorder(const network_self *s, const ll_forecast_request *ask,
+                           const ll_forecast_window *w, int64_t n, double *const *by,
+                           double *const *path)
+{
+    const int64_t C = s->view.layout.targets, mine = drawn(s, ask->n_samples);
+    const int64_t every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
+    int           worst = LLAP_OK;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+    for (int64_t i = 0; i < n * C; i++) {
+        const int64_t entity = w[i / C].entity;
+        if (!ll_joint_holds(s->m, s->view.known[entity])) continue;
+        const llap_status st =
+            ll_joint_reorder(path[i], by[i], mine, w[i / C].n_query, every - 1, every);
+        if ((int)st > worst) worst = (int)st;
+    }
+    return (llap_status)worst;
+}
+
 /* Does the anchor answer any of it? */
 static bool anchor_needed(const network_self *s, const ll_forecast_window *w, int64_t n,
                           const work *k)
 {
-    if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over) return true;
+    if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over || by_ranks(s)) return true;
     for (int64_t i = 0; i < n; i++) {
         const bool known = ll_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
         if (within(s, &w[i]) < w[i].n_query) return true;
@@ -308,10 +334,11 @@ static bool anchor_needed(const network_self *s, const ll_forecast_window *w, in
     return false;
 }
 
-/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come. */
+/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come; by: where they
+ * stay as they are. */
 static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
                                const ll_forecast_window *w, int64_t n, const work *k,
-                               ll_arena *arena, double **out)
+                               ll_arena *arena, double **out, double **by)
 {
     const int64_t        C = s->view.layout.targets;
     const bool           needed = anchor_needed(s, w, n, k);
@@ -321,8 +348,9 @@ static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
         const size_t values = (size_t)(ask->n_samples * w[i / C].n_query);
         out[i] = ll_arena_new(arena, values, sizeof **out);
+        by[i] = needed ? (double *)from[i].value : NULL;
         if (out[i] == NULL) st = LLAP_ENOMEM;
-        else if (needed) memcpy(out[i], from[i].value, values * sizeof **out);
+        else if (needed) memcpy(out[i], by[i], values * sizeof **out);
     }
     return st;
 }
@@ -334,19 +362,21 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     network_self *s = f->self;
     const int64_t C = s->view.layout.targets;
     work          k = { .group = ll_arena_new(arena, (size_t)(n * C), sizeof *k.group),
-                        .row = ll_arena_new(arena, (size_t)(n * C), sizeof *k.row) };
-    double      **path = ll_arena_new(arena, (size_t)(n * C), sizeof *path);
-    llap_status   st = k.group == NULL || k.row == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
+                        .example = ll_arena_new(arena, (size_t)(n * C), sizeof *k.example) };
+    double      **path = ll_arena_new(arena, 2 * (size_t)(n * C), sizeof *path);
+    double      **by = path + n * C; /* the anchor's */
+    llap_status   st = k.group == NULL || k.example == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK)
         st = s->view.layout.view == LL_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
                                                      : own_work(s, w, n, arena, &k);
-    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path);
+    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path, by);
     const bool draws = s->n.answer_source != LL_ANSWER_BY_ANCHOR && drawn(s, ask->n_samples) > 0;
     if (st == LLAP_OK && draws && k.over)
         ll_logf(ask->log, LLAP_LOG_WARNING,
                 "more than %d times at once: there the anchor answers, not the networks",
                 QUERIES_MAX);
     if (st == LLAP_OK && draws) st = draw_work(s, ask, w, &k, path);
+    if (st == LLAP_OK && draws && by_ranks(s)) st = reorder(s, ask, w, n, by, path);
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] = (ll_forecast_members){
             .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true
@@ -367,7 +397,7 @@ llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
     s->sampler = kept != NULL ? kept : &s->own;
     ll_network_members_init(&s->n, m);
     llap_status st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
-    if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, &s->view.targets, &s->anchor);
+    if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, p, &s->view.targets, &s->anchor);
     *out = (ll_forecaster){ .name = "network",
                             .n_targets = m->frame.n_targets,
                             .self = s,

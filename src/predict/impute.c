@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/text.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
@@ -331,7 +332,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     const int64_t first = ll_fill_first_point(m, from_of(&k));
     if (st == LLAP_OK && first >= 0) st = improve(&k, first, *out);
     if (st == LLAP_OK) st = ll_answer_finish(*out);
-    if (st == LLAP_OK) ll_warn_outside(m, p, var, NULL, *out, o->log);
+    if (st == LLAP_OK) st = ll_mark_outside(m, p, var, NULL, *out, o->log);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;
@@ -354,6 +355,9 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
     st = ll_query_times_read(panel, o.times, &times);
+    if (st == LLAP_OK && times.has_origins)
+        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
+                     ll_text_show(o.times).text);
     if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
     if (st == LLAP_OK) st = impute(m, panel, more, rows, &o, out);
     ll_free(times.at);

@@ -106,16 +106,16 @@ static double fair_crps(double *x, int64_t n, double truth)
 }
 
 typedef struct place { /* one value of a set */
-    size_t  row;
+    size_t  example;
     int64_t q, z;
 } place;
 
 static const float *residuals_at(const ll_feature_set *s, place p, const float *x, int64_t h,
                                  int64_t n_samples)
 {
-    assert(p.row < s->n && p.q < h);
+    assert(p.example < s->n && p.q < h);
     const int64_t Z = ll_feature_channels(&s->c);
-    return x + ((int64_t)p.row * n_samples * h + p.q) * Z + p.z;
+    return x + ((int64_t)p.example * n_samples * h + p.q) * Z + p.z;
 }
 
 /* A residual r of a law in the unit of scores. */
@@ -132,19 +132,19 @@ static void check_value(const llap_model *m, const ll_feature_set *s, const ll_n
                         ll_validation_scores *out)
 {
     enum { MOST = 128 };
-    const ll_feature_row  *row = &s->row[p.row];
-    const int64_t          Z = ll_feature_channels(&s->c);
-    const size_t           e = ll_feature_entity(&s->c, row, p.z);
-    const int64_t          c = (int64_t)ll_feature_target(&s->c, row, p.z);
-    const ll_anchor_model *a = m->anchor[c];
-    const double           t = row->t_query[p.q], lead = t - row->origin;
-    const float           *at = residuals_at(s, p, x, h, n_samples);
-    double                 y[2 * MOST], middle = 0, mean;
-    ll_law                 law = { .climate = ll_chain_climate(a->chain, s->source.known[e], t),
-                                   .series = s->source.known[e],
-                                   .shape = ll_calibration_at(&a->calibration, lead) };
+    const ll_feature_example *row = &s->example[p.example];
+    const int64_t             Z = ll_feature_channels(&s->c);
+    const size_t              e = ll_feature_entity(&s->c, row, p.z);
+    const int64_t             c = (int64_t)ll_feature_target(&s->c, row, p.z);
+    const ll_anchor_model    *a = m->anchor[c];
+    const double              t = row->t_query[p.q], lead = t - row->origin;
+    const float              *at = residuals_at(s, p, x, h, n_samples);
+    double                    y[2 * MOST], middle = 0, mean;
+    ll_law                    law = { .climate = ll_chain_climate(a->chain, s->source.known[e], t),
+                                      .series = s->source.known[e],
+                                      .shape = ll_calibration_at(&a->calibration, lead) };
     if (n_samples > MOST) n_samples = MOST;
-    ll_feature_law(s, p.row, p.q, p.z, &law.mean, &law.sd);
+    ll_feature_law(s, p.example, p.q, p.z, &law.mean, &law.sd);
     const double truth = unit_of(a, &law, r);
     const double factor = ll_network_members_factor(n, c, lead);
     for (int64_t k = 0; k < n_samples; k++) middle += (double)at[k * h * Z] / (double)n_samples;
@@ -166,28 +166,28 @@ ll_validation_scores ll_networks_validate(const llap_model *m, const ll_feature_
                                           const ll_network_members *n, const float *x, int64_t h,
                                           int64_t n_samples)
 {
-    enum { AT_ONCE = 64 }; /* rows, whose sums are then added in order */
+    enum { AT_ONCE = 64 }; /* examples, whose sums are then added in order */
     const int64_t        Z = ll_feature_channels(&set->c), rows = (int64_t)set->n;
     ll_validation_scores out = { 0 };
     for (int64_t first = 0; first < rows; first += AT_ONCE) {
         const int64_t        few = rows - first < AT_ONCE ? rows - first : AT_ONCE;
-        ll_validation_scores of_row[AT_ONCE] = { { 0 } };
+        ll_validation_scores of_example[AT_ONCE] = { { 0 } };
 #pragma omp parallel for schedule(dynamic, 1)
         for (int64_t k = 0; k < few; k++) {
             const size_t i = (size_t)(first + k);
-            for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
+            for (int64_t q = 0; q < (int64_t)set->example[i].n_query; q++)
                 for (int64_t z = 0; z < Z; z++) {
                     const float r = set->r[((int64_t)i * set->h + q) * Z + z];
                     if (isnan(r)) continue;
                     check_value(m, set, n, (place){ i, q, z }, (double)r, x, h, n_samples,
-                                &of_row[k]);
+                                &of_example[k]);
                 }
         }
         for (int64_t k = 0; k < few; k++) {
-            out.network += of_row[k].network;
-            out.anchor += of_row[k].anchor;
-            out.pool += of_row[k].pool;
-            out.n += of_row[k].n;
+            out.network += of_example[k].network;
+            out.anchor += of_example[k].anchor;
+            out.pool += of_example[k].pool;
+            out.n += of_example[k].n;
         }
     }
     const double count = out.n > 0 ? (double)out.n : NAN;
@@ -255,12 +255,12 @@ void ll_network_members_calibrate(const ll_feature_set *set, const float *x, int
     double        y[MOST_SAMPLES];
     if (n_samples > MOST_SAMPLES) n_samples = MOST_SAMPLES;
     for (size_t i = 0; i < set->n; i++)
-        for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
+        for (int64_t q = 0; q < (int64_t)set->example[i].n_query; q++)
             for (int64_t z = 0; z < Z; z++) {
-                const ll_feature_row *row = &set->row[i];
-                const double          r = (double)set->r[((int64_t)i * set->h + q) * Z + z];
-                const int64_t         c = own ? (int64_t)ll_feature_target(&set->c, row, z) : 0;
-                const float          *at = residuals_at(set, (place){ i, q, z }, x, h, n_samples);
+                const ll_feature_example *row = &set->example[i];
+                const double              r = (double)set->r[((int64_t)i * set->h + q) * Z + z];
+                const int64_t             c = own ? (int64_t)ll_feature_target(&set->c, row, z) : 0;
+                const float *at = residuals_at(set, (place){ i, q, z }, x, h, n_samples);
                 if (isnan(r)) continue;
                 for (int64_t k = 0; k < n_samples; k++) y[k] = (double)at[k * h * Z];
                 see_spreads(y, n_samples, r,

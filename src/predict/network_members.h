@@ -30,10 +30,10 @@ void ll_network_members_init(ll_network_members *out, const llap_model *m);
 /* Factor of the spread of target c at this lead. */
 double ll_network_members_factor(const ll_network_members *n, int64_t c, double lead);
 
-/* A plan for drawing with them as the model says, but for rows, samples and h. */
+/* A plan for drawing with them as the model says, but for examples, samples and h. */
 ll_draw_plan ll_networks_plan(const ll_network_members *n, const ll_backend *backend);
-/* Makes them ready to draw by such a plan; tells where there is room for fewer rows at once only.
- * Caller owns *out (ll_residual_sampler_destroy). */
+/* Makes them ready to draw by such a plan; tells where there is room for fewer examples at once
+ * only. Caller owns *out (ll_residual_sampler_destroy). */
 llap_status ll_networks_sampler(const ll_network_members *n, const ll_draw_plan *plan,
                                 const llap_log *log, ll_residual_sampler **out);
 

@@ -73,14 +73,14 @@ static share readings(const llap_model *m, const llap_panel *p, int64_t target, 
 }
 
 /* Of the answers' means, or draws. */
-static share answers(const llap_model *m, const llap_panel *p, int64_t target, const llap_answer *a)
+static share answers(int64_t target, const llap_answer *a)
 {
     share  s = { 0 };
     double low, high;
     for (size_t i = 0; i < a->n_rows; i++) {
         const ll_answer_row r = ll_answer_row_at(a, i);
         if (r.target != target || r.observed) continue;
-        if (!range_of(m, p, target, r.entity, &low, &high)) continue;
+        if (!ll_answer_range(a, i, &low, &high)) continue;
         const double y = a->number[i * (size_t)a->n_numbers];
         s.n++;
         s.out += y < low || y > high;
@@ -88,13 +88,33 @@ static share answers(const llap_model *m, const llap_panel *p, int64_t target, c
     return s;
 }
 
-void ll_warn_outside(const llap_model *m, const llap_panel *p, const int64_t *var,
-                     const ll_queries *q, const llap_answer *a, const llap_log *log)
+/* The ranges of training that the answer is marked by. */
+static llap_status set_ranges(const llap_model *m, const llap_panel *p, llap_answer *a)
 {
-    const double worth = 0.01;
+    const size_t n = (size_t)(a->n_entities * a->n_targets);
+    if (m->anchor == NULL) return LLAP_OK;
+    double *low = ll_arena_new(&a->arena, n, sizeof *low);
+    double *high = ll_arena_new(&a->arena, n, sizeof *high);
+    if (low == NULL || high == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < a->n_entities; e++)
+        for (int64_t k = 0; k < a->n_targets; k++) {
+            const int64_t at = e * a->n_targets + k;
+            if (!range_of(m, p, k, e, &low[at], &high[at])) low[at] = high[at] = NAN;
+        }
+    a->low = low;
+    a->high = high;
+    return LLAP_OK;
+}
+
+llap_status ll_mark_outside(const llap_model *m, const llap_panel *p, const int64_t *var,
+                            const ll_queries *q, llap_answer *a, const llap_log *log)
+{
+    const double      worth = 0.01;
+    const llap_status st = a != NULL ? set_ranges(m, p, a) : LLAP_OK;
+    if (st != LLAP_OK) return st;
     for (int64_t k = 0; m->anchor != NULL && k < m->frame.n_targets; k++) {
         const share  seen = readings(m, p, k, var[k], q);
-        const share  said = a != NULL ? answers(m, p, k, a) : (share){ 0 };
+        const share  said = a != NULL ? answers(k, a) : (share){ 0 };
         const double x = seen.out / fmax(seen.n, 1), y = said.out / fmax(said.n, 1);
         if (!(x > worth) && !(y > worth)) continue;
         char share_of_answers[64] = ""; /* totals are no values of the target */
@@ -105,4 +125,5 @@ void ll_warn_outside(const llap_model *m, const llap_panel *p, const int64_t *va
                 "%s: %.0f %% of the readings looked at%s lie outside the range of training",
                 ll_text_show(m->frame.target[k]).text, 100 * x, share_of_answers);
     }
+    return LLAP_OK;
 }

@@ -137,7 +137,7 @@ llap_status ll_panel_view_init(ll_panel_view *s, const llap_model *m, const llap
 
 void ll_examples_deinit(ll_examples *r)
 {
-    ll_free(r->row);
+    ll_free(r->example);
     ll_free(r->t);
     *r = (ll_examples){ 0 };
 }
@@ -169,18 +169,18 @@ static llap_status joint_rows(const llap_model *m, const ll_windows *w, const ll
     for (size_t i = 0; i < n; i++)
         if (i == 0 || end[i] != end[all - 1]) end[all++] = end[i];
     out->n = o->most > 0 && o->most < all ? o->most : all;
-    out->row = ll_new(out->n, sizeof *out->row);
+    out->example = ll_new(out->n, sizeof *out->example);
     out->t = ll_new(out->n, h * sizeof *out->t);
-    const llap_status st = out->row == NULL || out->t == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const llap_status st = out->example == NULL || out->t == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t k = 0; k < out->n && st == LLAP_OK; k++) {
         const int64_t at = end[nth(k, out->n, all)];
         double       *t = out->t + k * h;
         for (size_t q = 0; q < h; q++)
             t[q] = ll_model_time(m, at + ((int64_t)q + 1) * m->frame.step);
-        out->row[k] = (ll_feature_row){ .origin = ll_model_time(m, at),
-                                        .n_query = h,
-                                        .t_query = t,
-                                        .id = ll_example_id(at, NULL, -1) };
+        out->example[k] = (ll_feature_example){ .origin = ll_model_time(m, at),
+                                                .n_query = h,
+                                                .t_query = t,
+                                                .id = ll_example_id(at, NULL, -1) };
     }
     ll_free(end);
     return st;
@@ -189,7 +189,7 @@ static llap_status joint_rows(const llap_model *m, const ll_windows *w, const ll
 /* Is the row's target observed, or by entity any of them? */
 static bool seen_at(const ll_panel_view *s, const ll_record *r, size_t target, size_t i)
 {
-    if (s->layout.view == LL_FEATURE_ROWS) return !isnan(r->x[target][i]);
+    if (s->layout.view == LL_FEATURE_SINGLE) return !isnan(r->x[target][i]);
     for (int64_t c = 0; c < s->layout.targets; c++)
         if (!isnan(r->x[c][i])) return true;
     return false;
@@ -215,7 +215,7 @@ static size_t observed(const ll_panel_view *s, const ll_windows *w, const ll_win
 static llap_status own_rows(const ll_panel_view *s, const llap_model *m, const ll_windows *w,
                             const ll_split *split, const ll_examples_opts *o, ll_examples *out)
 {
-    const size_t C = s->layout.view == LL_FEATURE_ROWS ? (size_t)s->layout.targets : 1;
+    const size_t C = s->layout.view == LL_FEATURE_SINGLE ? (size_t)s->layout.targets : 1;
     size_t       all = 0, n_t = 0, seen = 0, k = 0;
     for (int pass = 0; pass < 2; pass++) {
         seen = k = n_t = 0;
@@ -231,20 +231,20 @@ static llap_status own_rows(const ll_panel_view *s, const llap_model *m, const l
                     seen++ != nth(k, out->n, all))
                     continue;
                 const int64_t at = ll_window_end(w, v);
-                out->row[k++] =
-                    (ll_feature_row){ .origin = ll_model_time(m, at),
-                                      .entity = (size_t)v->entity,
-                                      .target = c,
-                                      .n_query = observed(s, w, v, c, o->max_query, NULL),
-                                      .id = ll_example_id(at, w->panel->entity[v->entity],
-                                                          (int64_t)c) };
-                n_t += out->row[k - 1].n_query;
+                out->example[k++] =
+                    (ll_feature_example){ .origin = ll_model_time(m, at),
+                                          .entity = (size_t)v->entity,
+                                          .target = c,
+                                          .n_query = observed(s, w, v, c, o->max_query, NULL),
+                                          .id = ll_example_id(at, w->panel->entity[v->entity],
+                                                              (int64_t)c) };
+                n_t += out->example[k - 1].n_query;
             }
         }
         if (pass > 0) break;
         out->n = o->most > 0 && o->most < all ? o->most : all;
-        out->row = ll_new(out->n, sizeof *out->row);
-        if (out->row == NULL) return LLAP_ENOMEM;
+        out->example = ll_new(out->n, sizeof *out->example);
+        if (out->example == NULL) return LLAP_ENOMEM;
     }
     out->t = ll_new(n_t, sizeof *out->t);
     if (out->t == NULL) return LLAP_ENOMEM;
@@ -255,7 +255,7 @@ static llap_status own_rows(const ll_panel_view *s, const llap_model *m, const l
             const ll_window *v = &w->at[i];
             if (observed(s, w, v, c, 1, NULL) == 0 || k >= out->n || seen++ != nth(k, out->n, all))
                 continue;
-            out->row[k].t_query = t;
+            out->example[k].t_query = t;
             t += observed(s, w, v, c, o->max_query, t);
             k++;
         }

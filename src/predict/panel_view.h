@@ -1,5 +1,5 @@
 /* A panel as the networks of the default profile see it (residual/features.h): the records of its
- * entities on the scales of a model, and rows of windows. */
+ * entities on the scales of a model, and examples of windows. */
 #ifndef LL_PREDICT_PANEL_VIEW_H
 #define LL_PREDICT_PANEL_VIEW_H
 
@@ -34,15 +34,15 @@ void        ll_panel_view_deinit(ll_panel_view *s); /* { 0 } is fine */
 
 /* Rows of a list, and the times behind their queries. */
 typedef struct ll_examples {
-    ll_feature_row *row; /* [n] */
-    size_t          n;
-    double         *t; /* behind t_query */
+    ll_feature_example *example; /* [n] */
+    size_t              n;
+    double             *t; /* behind t_query */
 } ll_examples;
 
-/* The windows of one part of the panel's split as rows, at most `most` of them evenly spread
- * (0: all). Joint: one row an origin, its queries all steps of the horizon. Single, by entity: one
- * row a window and target, one row a window; its queries the rows where the target, any target is
- * observed, at most max_query of them, evenly spread (0: all). */
+/* The windows of one part of the panel's split as examples, at most `most` of them evenly spread
+ * (0: all). Joint: one example an origin, its queries all steps of the horizon. Single, by entity:
+ * one example a window and target, one example a window; its queries the rows where the target, any
+ * target is observed, at most max_query of them, evenly spread (0: all). */
 typedef struct ll_examples_opts {
     ll_part part;
     size_t  most;
@@ -53,7 +53,7 @@ llap_status ll_examples_of(const ll_panel_view *s, const llap_model *m, const ll
                            const ll_split *split, const ll_examples_opts *o, ll_examples *out);
 void        ll_examples_deinit(ll_examples *r); /* { 0 } is fine */
 
-/* What the draws of a row are named by: where it stands in time, and what it is about. */
+/* What the draws of an example are named by: where it stands in time, and what it is about. */
 uint64_t ll_example_id(int64_t origin, const char *entity, int64_t target);
 
 #endif

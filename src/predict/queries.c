@@ -11,20 +11,35 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000 };
 
-static llap_status add_times(const ll_query_times *f, const llap_panel *p, size_t i, ll_queries *q)
+/* The first line of an origin, of lines in order of origins. */
+static size_t first_of(const ll_query_times *f, int64_t origin)
 {
-    for (size_t k = 0; k < f->n; k++) {
+    size_t low = 0, high = f->n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (f->at[mid].origin < origin) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+static llap_status add_times(const ll_query_times *f, const llap_panel *p, const char *path,
+                             size_t i, ll_queries *q)
+{
+    for (size_t k = f->has_origins ? first_of(f, q->origin[i]) : 0; k < f->n; k++) {
         const ll_query_time *a = &f->at[k];
+        if (f->has_origins && a->origin != q->origin[i]) break;
         if (a->entity >= 0 && a->entity != q->entity[i]) continue;
         if (a->time <= q->origin[i])
             return ll_fail(LLAP_EINVAL,
-                           "times: entity '%s' is forecast from its last row, or from the time "
-                           "given by at, and one of the times does not come after it: impute "
-                           "answers about the past",
+                           "times: %s:%lld: entity '%s': the time is not after its last row, or "
+                           "not after `at`: impute answers about the past",
+                           ll_text_show(path).text, (long long)a->line,
                            ll_text_show(p->entity[q->entity[i]]).text);
         q->time[q->first[i + 1]++] = a->time;
     }
@@ -122,10 +137,12 @@ static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
 
 /* ---- their queries ---- */
 
-static llap_status make_room(ll_queries *q, size_t each)
+/* For n times so many, and some more. */
+static llap_status make_room(ll_queries *q, size_t n, size_t each, size_t more)
 {
     size_t all;
-    if (__builtin_mul_overflow(q->n, each, &all) || all > LL_ANSWER_ROWS_MAX)
+    if (__builtin_mul_overflow(n, each, &all) || __builtin_add_overflow(all, more, &all) ||
+        all > LL_ANSWER_ROWS_MAX)
         return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for fewer steps",
                        LL_ANSWER_ROWS_MAX);
     q->first = ll_new(q->n + 1, sizeof *q->first);
@@ -149,7 +166,7 @@ static llap_status fill_steps(const llap_model *m, const llap_panel *p, const ll
         return ll_fail(LLAP_EOPTION,
                        "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
                        (long long)n, QUERIES_MAX);
-    st = make_room(q, (size_t)n);
+    st = make_room(q, q->n, (size_t)n, 0);
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
         if (q->origin[i] > INT64_MAX - horizon)
             return ll_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
@@ -172,18 +189,74 @@ static void sort_once(ll_queries *q, size_t i)
     q->first[i + 1] = q->first[i] + kept;
 }
 
+/* Every entity has a row at or before its origin; of those that the file names each must. */
+static llap_status add_origin(const llap_panel *p, const char *path, const ll_query_time *a,
+                              int64_t e, ll_queries *q, size_t *room)
+{
+    const bool past = p->start[e] < p->start[e + 1] && p->time[p->start[e]] <= a->origin;
+    if (past) return add_forecast(q, room, e, a->origin);
+    if (a->entity < 0) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "times: %s:%lld: entity '%s' has no row up to this origin",
+                   ll_text_show(path).text, (long long)a->line, ll_text_show(p->entity[e]).text);
+}
+
+static int by_origin(const void *a, const void *b)
+{
+    const ll_query_time *x = a, *y = b;
+    if (x->origin != y->origin) return x->origin < y->origin ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+/* A forecast for each entity and origin that the file has, in order, in the place of those listed.
+ */
+static llap_status list_origins(const llap_panel *p, const char *path, const ll_query_times *f,
+                                ll_queries *q)
+{
+    size_t      room = 0;
+    llap_status st = LLAP_OK;
+    q->n = 0;
+    q->several = true;
+    ll_free(q->entity);
+    ll_free(q->origin);
+    q->entity = q->origin = NULL;
+    for (int64_t e = 0; e < p->n_entities && st == LLAP_OK; e++) {
+        const size_t first = q->n;
+        for (size_t k = 0; k < f->n && st == LLAP_OK; k++) {
+            const ll_query_time *a = &f->at[k];
+            assert(k == 0 || f->at[k - 1].origin <= a->origin);
+            if (a->entity >= 0 && a->entity != e) continue;
+            if (q->n == first || q->origin[q->n - 1] != a->origin)
+                st = add_origin(p, path, a, e, q, &room);
+        }
+    }
+    if (st == LLAP_OK && q->n == 0)
+        st = ll_fail(LLAP_EINVAL, "times: %s: no entity has a row up to its origins",
+                     ll_text_show(path).text);
+    return st;
+}
+
 static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, ll_queries *q)
 {
     ll_query_times f;
     llap_status    st = ll_query_times_read(p, o->times, &f);
-    if (st == LLAP_OK) st = make_room(q, f.n);
+    if (st == LLAP_OK && f.has_origins && o->at != NULL)
+        st = ll_fail(LLAP_EOPTION, "at: the file of times has origins of its own");
+    if (st == LLAP_OK && f.has_origins) {
+        qsort(f.at, f.n, sizeof *f.at, by_origin);
+        st = list_origins(p, o->times, &f, q);
+    }
+    size_t of_all = 0; /* with origins, a line is of one forecast of an entity, or of each */
+    for (size_t k = 0; st == LLAP_OK && k < f.n; k++) of_all += f.at[k].entity < 0;
+    if (st == LLAP_OK)
+        st = !f.has_origins ? make_room(q, q->n, f.n, 0)
+                            : make_room(q, (size_t)p->n_entities, of_all, f.n - of_all);
     size_t n = 0; /* of those that are asked anything */
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
         assert(n <= i);
         q->entity[n] = q->entity[i];
         q->origin[n] = q->origin[i];
         q->first[n + 1] = q->first[n];
-        st = add_times(&f, p, n, q);
+        st = add_times(&f, p, o->times, n, q);
         if (st == LLAP_OK) sort_once(q, n);
         n += st == LLAP_OK && q->first[n + 1] > q->first[n];
     }
@@ -209,7 +282,7 @@ llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel
 {
     *q = (ll_queries){ 0 };
     if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
-        return ll_fail(LLAP_EOPTION, "times: with them there is no horizon, no step and no every");
+        return ll_fail(LLAP_EOPTION, "times: cannot be combined with horizon, step or every");
     llap_status st = list_forecasts(m, p, o, q);
     if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)

@@ -23,11 +23,11 @@ void ll_batch_targets(const ll_batch *b, int64_t B, int64_t h, const uint8_t *pr
                       float *obs, float *ent)
 {
     const int64_t N = b->n_slots, C = b->n_targets, hb = b->n_query;
-    assert(b->n_rows <= B && hb <= h);
+    assert(b->n_examples <= B && hb <= h);
     clear(y, B * h * N * C);
     clear(obs, B * h * N * C);
     clear(ent, B * N);
-    for (int64_t i = 0; i < b->n_rows; i++)
+    for (int64_t i = 0; i < b->n_examples; i++)
         for (int64_t n = 0; n < N; n++) {
             if (!present[i * N + n]) continue;
             ent[i * N + n] = 1;
@@ -51,10 +51,10 @@ static float *slot_of(float *x, const ll_batch *b, int64_t slot, int64_t l, int6
 void ll_batch_seen(const ll_batch *b, int64_t B, int64_t l, float *seen, float *ent)
 {
     const int64_t N = b->n_slots, D = b->n_features, cells = b->n_context * D;
-    assert(b->n_rows <= B);
+    assert(b->n_examples <= B);
     clear(seen, B * N * l * D);
     clear(ent, B * N);
-    for (int64_t i = 0; i < b->n_rows * N; i++) {
+    for (int64_t i = 0; i < b->n_examples * N; i++) {
         if (!b->valid[i]) continue;
         ent[i] = 1;
         float *to = slot_of(seen, b, i, l, D);
@@ -76,7 +76,7 @@ void ll_batch_history(const ll_batch *b, int64_t B, int64_t l, ll_session *net)
         const int64_t n = b->n_context * part[k].width;
         if (part[k].to == NULL) continue; /* no use for it */
         clear(part[k].to, B * b->n_slots * l * part[k].width);
-        for (int64_t i = 0; i < b->n_rows * b->n_slots; i++)
+        for (int64_t i = 0; i < b->n_examples * b->n_slots; i++)
             if (b->valid[i])
                 memcpy(slot_of(part[k].to, b, i, l, part[k].width), part[k].from + i * n,
                        (size_t)n * sizeof(float));

@@ -172,9 +172,9 @@ llap_status reference_summarise(reference_self *s, const float **E, const float 
 {
     *E = *E_raw = NULL;
     if (!s->summarised) return LLAP_OK;
-    llap_status st = summary_net(s, s->batch.n_rows);
+    llap_status st = summary_net(s, s->batch.n_examples);
     if (st != LLAP_OK) return st;
-    ll_batch_history(&s->batch, s->batch.n_rows, s->l, s->summary);
+    ll_batch_history(&s->batch, s->batch.n_examples, s->l, s->summary);
     st = ll_session_run(s->summary);
     *E = ll_session_output(s->summary, "E");
     *E_raw = ll_session_output(s->summary, "E_raw");
@@ -201,7 +201,7 @@ llap_status ll_reference_summarise(const ll_forecaster *f, int64_t entity, int64
 static void find_read(const ll_batch *b, uint8_t *read)
 {
     const int64_t each = b->n_query * b->n_targets;
-    for (int64_t i = 0; i < b->n_rows * b->n_slots; i++)
+    for (int64_t i = 0; i < b->n_examples * b->n_slots; i++)
         read[i] = memchr(b->y_obs + i * each, 1, (size_t)each) != NULL;
 }
 
@@ -209,7 +209,7 @@ static void find_read(const ll_batch *b, uint8_t *read)
 static llap_status encode_read(reference_self *s, const uint8_t *read, float *y_obs, uint8_t *keep)
 {
     const ll_batch *b = &s->batch;
-    const int64_t   n = b->n_rows, h = s->h, Z = s->Z;
+    const int64_t   n = b->n_examples, h = s->h, Z = s->Z;
     llap_status     st = s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
     if (st != LLAP_OK) return st;
     assert(n == s->n && h > 0);
@@ -227,15 +227,15 @@ static llap_status encode_read(reference_self *s, const uint8_t *read, float *y_
 llap_status reference_observe(reference_self *s, float *y_obs, uint8_t *keep)
 {
     const ll_batch *b = &s->batch;
-    const int64_t   values = b->n_rows * s->h * s->N * s->C;
+    const int64_t   values = b->n_examples * s->h * s->N * s->C;
     assert(b->n_query == s->h);
-    uint8_t    *read = ll_new((size_t)(b->n_rows * s->N), sizeof *read);
-    float      *obs = ll_new((size_t)(values + b->n_rows * s->N), sizeof *obs);
+    uint8_t    *read = ll_new((size_t)(b->n_examples * s->N), sizeof *read);
+    float      *obs = ll_new((size_t)(values + b->n_examples * s->N), sizeof *obs);
     llap_status st = read == NULL || obs == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) find_read(b, read);
     if (st == LLAP_OK && s->vae) st = encode_read(s, read, y_obs, keep);
     if (st == LLAP_OK && !s->vae) { /* an identity latent */
-        ll_batch_targets(b, b->n_rows, s->h, read, y_obs, obs, obs + values);
+        ll_batch_targets(b, b->n_examples, s->h, read, y_obs, obs, obs + values);
         for (int64_t k = 0; k < values; k++) keep[k] = obs[k] > 0;
     }
     ll_free(read);

@@ -17,7 +17,7 @@ llap_status ll_span_parse(const char *what, const char *text, const ll_axis *axi
         if (rows < 1)
             return ll_fail(LLAP_EOPTION, "%s: expected at least 1 row, found %s", what, text);
         if (__builtin_mul_overflow((int64_t)rows, step, ticks))
-            return ll_fail(LLAP_EOPTION, "%s: %s rows are longer than all of time", what, text);
+            return ll_fail(LLAP_EOPTION, "%s: %s rows are longer than the range of times", what, text);
         return LLAP_OK;
     }
     const llap_status st = ll_duration_parse(text, strlen(text), ticks);
@@ -32,12 +32,12 @@ llap_status ll_span_parse(const char *what, const char *text, const ll_axis *axi
     return LLAP_OK;
 }
 
-ll_span_text ll_span_of_ticks(const llap_model *m, double ticks)
+static ll_span_text span_of(const ll_model_frame *f, double ticks)
 {
     ll_span_text s;
     if (!(ticks < HUGE_VAL)) snprintf(s.text, sizeof s.text, "none");
-    else if (m->frame.axis == LL_AXIS_NUMBER)
-        snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)m->frame.axis_unit);
+    else if (f->axis == LL_AXIS_NUMBER)
+        snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)f->axis_unit);
     else if (ticks >= 9e18) snprintf(s.text, sizeof s.text, "over 285 years");
     else {
         /* three figures are enough for a person */
@@ -49,6 +49,22 @@ ll_span_text ll_span_of_ticks(const llap_model *m, double ticks)
         ll_duration_format((int64_t)llround(ticks / (double)round_to) * round_to, s.text);
     }
     return s;
+}
+
+ll_span_text ll_span_of_ticks(const llap_model *m, double ticks)
+{
+    return span_of(&m->frame, ticks);
+}
+
+ll_span_list ll_span_list_of(const ll_model_frame *f, const double *units, int32_t n)
+{
+    ll_span_list list = { "" };
+    for (int32_t i = 0; i < n; i++) {
+        const size_t at = strlen(list.text);
+        snprintf(list.text + at, sizeof list.text - at, "%s%s", i > 0 ? ", " : "",
+                 span_of(f, units[i] * (double)f->unit).text);
+    }
+    return list;
 }
 
 ll_span_text ll_span_of_units(const llap_model *m, double units)

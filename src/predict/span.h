@@ -19,4 +19,11 @@ typedef struct ll_span_text {
 ll_span_text ll_span_of_ticks(const llap_model *m, double ticks);
 ll_span_text ll_span_of_units(const llap_model *m, double units); /* of the model's time */
 
+/* Several, in units of the model's time: "7, 11.3"; "" for none. */
+typedef struct ll_span_list {
+    char text[160];
+} ll_span_list;
+
+ll_span_list ll_span_list_of(const ll_model_frame *f, const double *units, int32_t n);
+
 #endif

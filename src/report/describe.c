@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/time/civil.h"
 #include "base/time/duration.h"
+#include "base/time/time.h"
 #include "model/stack_file.h"
 #include "predict/span.h"
 
@@ -125,16 +126,20 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
     t->transform = a->chain->curve == LL_CURVE_LOG ? "log"
                    : a->chain->log1p               ? "log1p"
                    : a->chain->asinh               ? "asinh"
+                   : a->chain->lambda == 1.0       ? "none"
                                                    : "yeo-johnson";
     t->curve = ll_curve_name(a->chain->curve);
     t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
     t->drift = ll_anchor_drift_name(k->drift);
     t->scale = k->innovation ? "innovation" : "window";
-    t->climate = a->chain->profile.daily > 0 ? "weekly profile"
-                 : a->chain->n_climate > 0   ? "calendar climate"
-                                             : "no climate";
+    t->climate = a->chain->periods.n > 0       ? "climate of periods"
+                 : a->chain->profile.daily > 0 ? "weekly profile"
+                 : a->chain->n_climate > 0     ? "calendar climate"
+                                               : "no climate";
     t->lambda = a->chain->lambda;
     t->climate_terms = a->chain->n_climate;
+    t->n_periods = a->chain->periods.n;
+    t->periods = a->chain->periods.span;
     t->noise_variance = k->nu;
     t->joint_rank = (int64_t)a->link.rank;
     t->fills_by_others = a->neighbours[LL_ANCHOR_BOTH].cov != NULL;
@@ -191,6 +196,11 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
         ll_json_put_string(w, "drift", t->drift);
         ll_json_put_string(w, "scale", t->scale);
         ll_json_put_int(w, "climate_terms", t->climate_terms);
+        if (t->n_periods > 0) {
+            ll_json_open(w, "periods", '(');
+            for (int64_t k = 0; k < t->n_periods; k++) ll_json_put_double(w, NULL, t->periods[k]);
+            ll_json_close(w, ']');
+        }
         ll_json_put_double(w, "noise_variance", t->noise_variance);
         ll_json_put_int(w, "joint_rank", t->joint_rank);
         ll_json_put_bool(w, "fills_by_others", t->fills_by_others);
@@ -218,14 +228,61 @@ static llap_status part_json(ll_json_writer *w, const char *name, const char *te
     return st;
 }
 
-/* How many entities trained, chose, were left to test and were left out. */
-static void parts_json(ll_json_writer *w, const llap_description_info *d)
+typedef struct time_text {
+    char text[LL_TIME_TEXT_MAX];
+} time_text;
+
+/* A time as the data would have it, in UTC. */
+static time_text show_time(const ll_model_frame *f, int64_t t)
 {
+    time_text s;
+    if (f->axis == LL_AXIS_CALENDAR) ll_time_format(t, NULL, 0, s.text);
+    else snprintf(s.text, sizeof s.text, "%.15g", (double)t / (double)f->axis_unit);
+    return s;
+}
+
+/* Imported models were split elsewhere: they have borders before all times. */
+static bool has_borders(const llap_model *m)
+{
+    return !m->frame.by_entity && m->frame.val_start > -INT64_MAX / 4;
+}
+
+/* How many entities trained, chose, were left to test and were left out, and which. */
+static void parts_json(ll_json_writer *w, const llap_description *d)
+{
+    const ll_model_frame *f = &d->m->frame;
+    const int64_t         n[LL_PART_COUNT] = { [LL_PART_TRAIN] = d->info.n_train,
+                                               [LL_PART_VAL] = d->info.n_val,
+                                               [LL_PART_TEST] = d->info.n_test,
+                                               [LL_PART_PURGED] = d->info.n_left_out };
+    const char           *name[LL_PART_COUNT];
+    for (int k = 0; k < LL_PART_COUNT; k++)
+        name[k] = k == LL_PART_PURGED ? "none" : ll_part_name((ll_part)k);
     ll_json_open(w, "parts", '{');
-    ll_json_put_int(w, ll_part_name(LL_PART_TRAIN), d->n_train);
-    ll_json_put_int(w, ll_part_name(LL_PART_VAL), d->n_val);
-    ll_json_put_int(w, ll_part_name(LL_PART_TEST), d->n_test);
-    ll_json_put_int(w, "none", d->n_left_out);
+    for (int k = 0; k < LL_PART_COUNT; k++) ll_json_put_int(w, name[k], n[k]);
+    ll_json_close(w, '}');
+    ll_json_open(w, "split", '{');
+    ll_json_put_string(w, "by", "entity");
+    for (int k = 0; k < LL_PART_COUNT; k++) {
+        ll_json_open(w, name[k], '[');
+        for (int64_t i = 0; i < f->n_entities; i++)
+            if (f->part[i] == k) ll_json_put_string(w, NULL, f->entity[i]);
+        ll_json_close(w, ']');
+    }
+    ll_json_close(w, '}');
+}
+
+/* Of which times the parts are: each up to the time before the next one begins. */
+static void borders_json(ll_json_writer *w, const llap_description *d)
+{
+    const ll_model_frame *f = &d->m->frame;
+    const time_text       val = show_time(f, f->val_start), test = show_time(f, f->test_start);
+    ll_json_open(w, "split", '{');
+    ll_json_put_string(w, "by", "time");
+    ll_json_put_string(w, "train_before", val.text);
+    ll_json_put_string(w, "val_from", val.text);
+    ll_json_put_string(w, "val_before", test.text);
+    ll_json_put_string(w, "test_from", test.text);
     ll_json_close(w, '}');
 }
 
@@ -236,7 +293,8 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
     ll_json_put_string(w, "size", f->size);
     ll_json_put_string(w, "answers", f->answers);
     ll_json_put_int(w, "entities", f->n_entities);
-    if (f->by_entity) parts_json(w, f);
+    if (f->by_entity) parts_json(w, d);
+    if (has_borders(d->m)) borders_json(w, d);
     ll_json_put_int(w, "context_ns", f->context);
     ll_json_put_int(w, "horizon_ns", f->horizon);
     ll_json_put_int(w, "step_ns", f->step);
@@ -317,12 +375,17 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
 {
     const bool power = strcmp(t->transform, "yeo-johnson") == 0;
     fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", t->name, t->validation_crps,
-            power ? "Yeo-Johnson" : t->transform);
+            power                               ? "Yeo-Johnson"
+            : strcmp(t->transform, "none") == 0 ? "no transform"
+                                                : t->transform);
     if (power) fprintf(out, " lambda %.1f", t->lambda);
     fprintf(out, "; %s; noise %.4f\n", t->climate, t->noise_variance);
     if (t->clipped)
         fprintf(out, "  clipped scale of an older version: no answer lies outside the range of "
                      "training; train again\n");
+    if (t->n_periods > 0)
+        fprintf(out, "  periods: %s\n",
+                ll_span_list_of(&m->frame, t->periods, (int32_t)t->n_periods).text);
     const bool innovations = strcmp(t->scale, "innovation") == 0;
     if (strcmp(t->drift, "none") != 0 || innovations)
         fprintf(out, "  drift: %s; scale of the %s\n", t->drift,
@@ -346,6 +409,14 @@ static void describe_text(FILE *out, const llap_description *d)
             ll_span_of_ticks(m, (double)f->context).text,
             ll_span_of_ticks(m, (double)f->horizon).text,
             ll_span_of_ticks(m, (double)f->step).text);
+    if (f->by_entity)
+        fprintf(out, "split by entity: %lld trained, %lld chose, %lld are left to test\n",
+                (long long)f->n_train, (long long)f->n_val, (long long)f->n_test);
+    else if (has_borders(m))
+        fprintf(out,
+                "split by time: trained before %s, chosen by what comes before %s, tested from "
+                "there on\n",
+                show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
     if (m->stack != NULL) stack_text(out, m->stack);

@@ -83,16 +83,16 @@ static llap_status keep_batch(ll_window_view *v, const ll_layout *c, const ll_fe
 static llap_status see(ll_window_view *v, const llap_model *m, const ll_panel_view *s,
                        const window *w, ll_arena *a)
 {
-    const ll_layout  *c = &s->layout;
-    ll_feature_set   *set = NULL;
-    ll_feature_batch *batch = NULL;
-    const int64_t     most = m->frame.horizon / m->frame.step, h = most < 1 ? 1 : most;
-    double           *t = ll_arena_new(a, (size_t)h, sizeof *t);
-    ll_feature_row    row = { .origin = ll_model_time(m, w->origin),
-                              .target = (size_t)w->target,
-                              .n_query = (size_t)h,
-                              .t_query = t };
-    llap_status       st = t == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const ll_layout   *c = &s->layout;
+    ll_feature_set    *set = NULL;
+    ll_feature_batch  *batch = NULL;
+    const int64_t      most = m->frame.horizon / m->frame.step, h = most < 1 ? 1 : most;
+    double            *t = ll_arena_new(a, (size_t)h, sizeof *t);
+    ll_feature_example row = { .origin = ll_model_time(m, w->origin),
+                               .target = (size_t)w->target,
+                               .n_query = (size_t)h,
+                               .t_query = t };
+    llap_status        st = t == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; st == LLAP_OK && i < h; i++)
         t[i] = ll_model_time(m, w->origin + (i + 1) * m->frame.step);
     if (st == LLAP_OK && c->view != LL_FEATURE_JOINT) st = record_of(s, w->entity, &row.entity);

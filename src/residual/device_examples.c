@@ -57,7 +57,7 @@ static llap_status put_batch(ll_device_examples *r, const ll_feature_set *set, i
     for (int64_t i = 0; i < n; i++) list[i] = (uint32_t)(first + i);
     ll_feature_fill(set, list, n, NULL, b);
     for (int64_t i = 0; i < n; i++) {
-        const uint64_t id = set->row[first + i].id;
+        const uint64_t id = set->example[first + i].id;
         ll_feature_gaps(set, (size_t)(first + i), gap + i * r->width[GAP]);
         entity[2 * i] = (float)b->entity[i];
         entity[2 * i + 1] = (float)ll_feature_choose(set, (size_t)(first + i), &strange).entity;
@@ -264,7 +264,7 @@ typedef struct choices {
 static choices choose(const making *m, const ll_feature_noise *vary)
 {
     ll_tensor *chance[4];
-    ll_split_axis(m->g, draw(m, LL_STREAM_MASK, LL_USE_ROW, false, LL_SHAPE(m->B, 4)), -1, 4,
+    ll_split_axis(m->g, draw(m, LL_STREAM_MASK, LL_USE_EXAMPLE, false, LL_SHAPE(m->B, 4)), -1, 4,
                   chance);
     return (choices){ one_less(m, ll_at_least(m->g, chance[0], bound(m, vary->strange))),
                       one_less(m, ll_at_least(m->g, chance[1], bound(m, vary->shift))),

@@ -58,7 +58,7 @@ typedef struct context {
     double           origin;
 } context;
 
-static context context_of(const ll_feature_set *s, const ll_feature_row *r, size_t e)
+static context context_of(const ll_feature_set *s, const ll_feature_example *r, size_t e)
 {
     assert(e < s->source.n);
     const ll_record *h = &s->source.history[e];
@@ -168,7 +168,8 @@ static void covariate_norm(const ll_feature_set *s, const context *k, size_t v, 
 }
 
 /* The mean over entities of the target, slot by slot, at out[s * stride]. */
-static void put_others(const ll_feature_set *s, const ll_feature_row *r, float *out, int64_t stride)
+static void put_others(const ll_feature_set *s, const ll_feature_example *r, float *out,
+                       int64_t stride)
 {
     const int64_t P = s->c.slots, n = s->c.tokens * P;
     slots         one, all;
@@ -191,11 +192,11 @@ static void put_others(const ll_feature_set *s, const ll_feature_row *r, float *
 
 static void single_tokens(const ll_feature_set *s, size_t i, float *out)
 {
-    const ll_layout      *c = &s->c;
-    const ll_feature_row *r = &s->row[i];
-    const int64_t         F = ll_feature_token_dim(c), P = c->slots, S = c->tokens;
-    const context         k = context_of(s, r, r->entity);
-    slots                 x;
+    const ll_layout          *c = &s->c;
+    const ll_feature_example *r = &s->example[i];
+    const int64_t             F = ll_feature_token_dim(c), P = c->slots, S = c->tokens;
+    const context             k = context_of(s, r, r->entity);
+    slots                     x;
     clear(c, &x);
     add_slots(&k, r->target, (double)s->m[i], (double)s->s[i], INFINITY, &x);
     for (int64_t j = 0; j < S * P; j++) {
@@ -222,8 +223,8 @@ static void single_tokens(const ll_feature_set *s, size_t i, float *out)
 }
 
 /* Means of covariate v, averaged over the row's entities that have any, at out[s * stride]. */
-static void put_covariate(const ll_feature_set *s, const ll_feature_row *r, size_t v, float *out,
-                          int64_t stride)
+static void put_covariate(const ll_feature_set *s, const ll_feature_example *r, size_t v,
+                          float *out, int64_t stride)
 {
     const int64_t P = s->c.slots, S = s->c.tokens;
     float         n[56] = { 0 }, share;
@@ -251,11 +252,11 @@ static void put_covariate(const ll_feature_set *s, const ll_feature_row *r, size
 
 static void wide_tokens(const ll_feature_set *s, size_t i, float *out)
 {
-    const ll_layout      *c = &s->c;
-    const ll_feature_row *r = &s->row[i];
-    const int64_t         F = ll_feature_token_dim(c), P = c->slots, S = c->tokens;
-    const int64_t         Z = ll_feature_channels(c);
-    slots                 x;
+    const ll_layout          *c = &s->c;
+    const ll_feature_example *r = &s->example[i];
+    const int64_t             F = ll_feature_token_dim(c), P = c->slots, S = c->tokens;
+    const int64_t             Z = ll_feature_channels(c);
+    slots                     x;
     for (int64_t z = 0; z < Z; z++) {
         const context k = context_of(s, r, ll_feature_entity(c, r, z));
         const size_t  v = ll_feature_target(c, r, z), at = i * (size_t)Z + (size_t)z;
@@ -278,14 +279,14 @@ static void wide_tokens(const ll_feature_set *s, size_t i, float *out)
 int64_t ll_feature_age(const ll_layout *c)
 {
     const int64_t Z = ll_feature_channels(c);
-    return c->view == LL_FEATURE_ROWS ? 2 * c->slots : Z * (c->slots + 1);
+    return c->view == LL_FEATURE_SINGLE ? 2 * c->slots : Z * (c->slots + 1);
 }
 
 /* The times since the last readings, all that depends on the shift. */
 static void put_ages(const ll_feature_set *s, size_t i, double shift, double (*of)(double),
                      float *out, int64_t stride)
 {
-    const ll_feature_row *r = &s->row[i];
+    const ll_feature_example *r = &s->example[i];
     for (int64_t z = 0; z < ll_feature_channels(&s->c); z++) {
         const context k = context_of(s, r, ll_feature_entity(&s->c, r, z));
         put_gaps(&k, ll_feature_target(&s->c, r, z), shift, of, out + z, stride);
@@ -299,7 +300,7 @@ void ll_feature_gaps(const ll_feature_set *s, size_t i, float *gap)
 
 static void make_tokens(const ll_feature_set *s, size_t i, float *out)
 {
-    if (s->c.view == LL_FEATURE_ROWS) single_tokens(s, i, out);
+    if (s->c.view == LL_FEATURE_SINGLE) single_tokens(s, i, out);
     else wide_tokens(s, i, out);
     put_ages(s, i, 0.0, age_of, out + ll_feature_age(&s->c), ll_feature_token_dim(&s->c));
 }
@@ -316,7 +317,7 @@ llap_status ll_feature_set_remember(ll_feature_set *s, size_t n_bytes)
 }
 
 /* Tokens that lie before the record are none; the last always is one. */
-static void put_token_pad(const ll_feature_set *s, const ll_feature_row *r, float *pad)
+static void put_token_pad(const ll_feature_set *s, const ll_feature_example *r, float *pad)
 {
     const ll_layout *c = &s->c;
     double           first = INFINITY;
@@ -344,7 +345,7 @@ static void put_query(const ll_feature_set *s, size_t i, size_t q, double tq, fl
     memcpy(f + 2 + Z, s->log_b + at, (size_t)Z * sizeof *f);
     f += 2 + 2 * Z;
     if (s->c.calendar) {
-        put_calendar(s->row[i].t_query[q], f);
+        put_calendar(s->example[i].t_query[q], f);
         f += CALENDAR;
     }
     for (int64_t z = 0; s->c.level && z < Z; z++) {
@@ -356,8 +357,8 @@ static void put_query(const ll_feature_set *s, size_t i, size_t q, double tq, fl
 static void put_queries(const ll_feature_set *s, size_t i, double shift, ll_feature_batch *b,
                         int64_t row)
 {
-    const int64_t         Z = ll_feature_channels(&s->c), Q = ll_feature_query_dim(&s->c);
-    const ll_feature_row *r = &s->row[i];
+    const int64_t             Z = ll_feature_channels(&s->c), Q = ll_feature_query_dim(&s->c);
+    const ll_feature_example *r = &s->example[i];
     assert((int64_t)r->n_query <= b->h && b->h >= 0);
     for (size_t q = 0; q < r->n_query; q++) {
         const int64_t at = row * b->h + (int64_t)q;
@@ -367,7 +368,7 @@ static void put_queries(const ll_feature_set *s, size_t i, double shift, ll_feat
         put_query(s, i, q, tq, b->f + at * Q);
         for (int64_t z = 0; z < Z; z++) {
             const float x = s->r[((int64_t)i * s->h + (int64_t)q) * Z + z];
-            b->z0[at * Z + z] = isnan(x) ? 0.0f : x;
+            b->z0[at * Z + z] = isnan(x) ? 0.0f : ll_residual_held(x);
             b->mask[at * Z + z] = isnan(x) ? 0.0f : 1.0f;
         }
     }
@@ -419,13 +420,13 @@ static void vary_unknown(const ll_feature_noise *o, uint64_t id, int64_t n, cons
 
 ll_feature_choice ll_feature_choose(const ll_feature_set *s, size_t i, const ll_feature_noise *o)
 {
-    const ll_layout      *c = &s->c;
-    const ll_feature_row *r = &s->row[i];
-    size_t                known = c->view == LL_FEATURE_JOINT ? 0 : s->source.known[r->entity];
-    ll_feature_choice     a = { 0 };
+    const ll_layout          *c = &s->c;
+    const ll_feature_example *r = &s->example[i];
+    size_t                    known = c->view == LL_FEATURE_JOINT ? 0 : s->source.known[r->entity];
+    ll_feature_choice         a = { 0 };
     if (o != NULL) {
         float        chance[4];
-        const ll_rng rng = draws(o, r->id, LL_USE_ROW);
+        const ll_rng rng = draws(o, r->id, LL_USE_EXAMPLE);
         ll_rng_fill_uniform(&rng, 0, 4, chance);
         if ((double)chance[0] < o->strange) known = SIZE_MAX;
         if ((double)chance[1] < o->shift) a.shift = 0.999 * (double)chance[3] * c->slot;
@@ -433,7 +434,7 @@ ll_feature_choice ll_feature_choose(const ll_feature_set *s, size_t i, const ll_
     }
     if (known >= (size_t)c->entities) known = (size_t)c->entities;
     a.entity =
-        (int32_t)(c->view == LL_FEATURE_ROWS ? known * (size_t)c->targets + r->target : known);
+        (int32_t)(c->view == LL_FEATURE_SINGLE ? known * (size_t)c->targets + r->target : known);
     assert(ll_feature_embeddings(c) == 0 || a.entity < ll_feature_embeddings(c));
     return a;
 }
@@ -441,13 +442,13 @@ ll_feature_choice ll_feature_choose(const ll_feature_set *s, size_t i, const ll_
 static void fill_row(const ll_feature_set *s, size_t i, const ll_feature_noise *o,
                      ll_feature_batch *b, int64_t row)
 {
-    const ll_layout        *c = &s->c;
-    const ll_feature_row   *r = &s->row[i];
-    const int64_t           Z = ll_feature_channels(c), F = ll_feature_token_dim(c);
-    float                  *tokens = b->tokens + row * c->tokens * F;
-    float                  *token_pad = b->token_pad + row * c->tokens;
-    const ll_feature_choice choice = ll_feature_choose(s, i, o);
-    const size_t            each = (size_t)(c->tokens * F);
+    const ll_layout          *c = &s->c;
+    const ll_feature_example *r = &s->example[i];
+    const int64_t             Z = ll_feature_channels(c), F = ll_feature_token_dim(c);
+    float                    *tokens = b->tokens + row * c->tokens * F;
+    float                    *token_pad = b->token_pad + row * c->tokens;
+    const ll_feature_choice   choice = ll_feature_choose(s, i, o);
+    const size_t              each = (size_t)(c->tokens * F);
     assert(i < s->n && row < b->B);
     if (s->tokens != NULL) memcpy(tokens, s->tokens + i * each, each * sizeof *tokens);
     else make_tokens(s, i, tokens);

@@ -52,7 +52,7 @@ int64_t ll_feature_channels(const ll_layout *c)
 int64_t ll_feature_token_dim(const ll_layout *c)
 {
     const int64_t calendar = c->calendar ? CALENDAR : 0, Z = ll_feature_channels(c);
-    if (c->view != LL_FEATURE_ROWS) return Z * (c->slots + 2) + c->covariates + calendar;
+    if (c->view != LL_FEATURE_SINGLE) return Z * (c->slots + 2) + c->covariates + calendar;
     const int64_t others = c->entities > 1 ? c->slots : 0;
     return 2 * c->slots + 1 + others + 2 * (c->targets - 1 + c->covariates) + calendar;
 }
@@ -65,7 +65,7 @@ int64_t ll_feature_query_dim(const ll_layout *c)
 
 int64_t ll_feature_embeddings(const ll_layout *c)
 {
-    const int64_t each = c->view == LL_FEATURE_ROWS ? c->targets : 1;
+    const int64_t each = c->view == LL_FEATURE_SINGLE ? c->targets : 1;
     if (c->view == LL_FEATURE_JOINT || (c->entities <= 1 && each == 1)) return 0;
     return (c->entities + 1) * each;
 }
@@ -75,7 +75,7 @@ int64_t ll_feature_embeddings(const ll_layout *c)
 void ll_feature_set_destroy(ll_feature_set *s)
 {
     if (s == NULL) return;
-    void *const arrays[] = { s->row, s->a, s->log_b, s->r, s->m, s->s, s->tokens };
+    void *const arrays[] = { s->example, s->a, s->log_b, s->r, s->m, s->s, s->tokens };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     ll_free(s);
 }
@@ -90,16 +90,16 @@ void ll_feature_law(const ll_feature_set *s, size_t i, int64_t q, int64_t z, dou
     *sd = scale * exp((double)s->log_b[at]);
 }
 
-size_t ll_feature_entity(const ll_layout *c, const ll_feature_row *r, int64_t z)
+size_t ll_feature_entity(const ll_layout *c, const ll_feature_example *r, int64_t z)
 {
     assert(z >= 0 && z < ll_feature_channels(c));
     return c->view == LL_FEATURE_JOINT ? (size_t)(z / c->targets) : r->entity;
 }
 
-size_t ll_feature_target(const ll_layout *c, const ll_feature_row *r, int64_t z)
+size_t ll_feature_target(const ll_layout *c, const ll_feature_example *r, int64_t z)
 {
     assert(z >= 0 && z < ll_feature_channels(c));
-    return c->view == LL_FEATURE_ROWS ? r->target : (size_t)(z % c->targets);
+    return c->view == LL_FEATURE_SINGLE ? r->target : (size_t)(z % c->targets);
 }
 
 /* u of the series at time t, NaN where there is none. */
@@ -129,12 +129,12 @@ void ll_feature_norm(const ll_record *h, size_t v, size_t first, size_t last, do
 /* The answers of one channel of row i, from its laws. */
 static void keep_channel(ll_feature_set *s, size_t i, int64_t z, const ll_law *law)
 {
-    const ll_feature_row  *r = &s->row[i];
-    const int64_t          Z = ll_feature_channels(&s->c);
-    const size_t           c = ll_feature_target(&s->c, r, z);
-    const ll_anchor_model *anchor = s->source.anchor[c];
-    const ll_record       *h = &s->source.history[ll_feature_entity(&s->c, r, z)];
-    double                 m, scale;
+    const ll_feature_example *r = &s->example[i];
+    const int64_t             Z = ll_feature_channels(&s->c);
+    const size_t              c = ll_feature_target(&s->c, r, z);
+    const ll_anchor_model    *anchor = s->source.anchor[c];
+    const ll_record          *h = &s->source.history[ll_feature_entity(&s->c, r, z)];
+    double                    m, scale;
     ll_feature_norm(h, c, anchor_after(h->t, h->n, r->origin - anchor->spec.context),
                     anchor_after(h->t, h->n, r->origin), anchor->kappa, &m, &scale);
     if (s->c.residual == LL_RESIDUAL_GLOBAL) m = 0.0, scale = 1.0;
@@ -148,7 +148,7 @@ static void keep_channel(ll_feature_set *s, size_t i, int64_t z, const ll_law *l
         const double  x = (u - mean) / sd;
         s->a[at] = (float)((mean - m) / scale);
         s->log_b[at] = (float)log(sd / scale);
-        s->r[at] = (float)(isnan(x) ? x : fmax(-LL_RESIDUAL_MAX, fmin(LL_RESIDUAL_MAX, x)));
+        s->r[at] = (float)x;
     }
 }
 
@@ -162,7 +162,7 @@ static llap_status ask_anchors(ll_feature_set *s, size_t first, size_t n,
         size_t count = 0;
         for (size_t i = first; i < first + n; i++)
             for (int64_t z = 0; z < Z; z++) {
-                const ll_feature_row *r = &s->row[i];
+                const ll_feature_example *r = &s->example[i];
                 if (ll_feature_target(&s->c, r, z) != (size_t)c) continue;
                 const size_t e = ll_feature_entity(&s->c, r, z);
                 assert(e < s->source.n && count < n * (size_t)Z);
@@ -180,35 +180,35 @@ static llap_status ask_anchors(ll_feature_set *s, size_t first, size_t n,
         count = 0;
         for (size_t i = first; i < first + n && st == LLAP_OK; i++)
             for (int64_t z = 0; z < Z; z++)
-                if (ll_feature_target(&s->c, &s->row[i], z) == (size_t)c)
+                if (ll_feature_target(&s->c, &s->example[i], z) == (size_t)c)
                     keep_channel(s, i, z, law + count++ * (size_t)s->h);
     }
     return st;
 }
 
-static llap_status set_arrays(ll_feature_set *s, const ll_feature_row *row, size_t n)
+static llap_status set_arrays(ll_feature_set *s, const ll_feature_example *row, size_t n)
 {
     const int64_t Z = ll_feature_channels(&s->c);
     s->n = n;
     for (size_t i = 0; i < n; i++)
         if ((int64_t)row[i].n_query > s->h) s->h = (int64_t)row[i].n_query;
     const size_t values = (size_t)(s->h * Z);
-    s->row = ll_new(n, sizeof *s->row);
+    s->example = ll_new(n, sizeof *s->example);
     s->a = ll_new(n, values * sizeof *s->a);
     s->log_b = ll_new(n, values * sizeof *s->log_b);
     s->r = ll_new(n, values * sizeof *s->r);
     s->m = ll_new(n, (size_t)Z * sizeof *s->m);
     s->s = ll_new(n, (size_t)Z * sizeof *s->s);
-    if (s->row == NULL || s->a == NULL || s->log_b == NULL || s->r == NULL || s->m == NULL ||
+    if (s->example == NULL || s->a == NULL || s->log_b == NULL || s->r == NULL || s->m == NULL ||
         s->s == NULL)
         return LLAP_ENOMEM;
-    for (size_t i = 0; i < n; i++) s->row[i] = row[i];
+    for (size_t i = 0; i < n; i++) s->example[i] = row[i];
     for (size_t i = 0; i < n * values; i++) s->r[i] = NAN;
     return LLAP_OK;
 }
 
 llap_status ll_feature_set_create(const ll_layout *c, const ll_feature_source *source,
-                                  const ll_feature_row *row, size_t n, ll_feature_set **out)
+                                  const ll_feature_example *row, size_t n, ll_feature_set **out)
 {
     enum { AT_ONCE = 4096 }; /* requests */
     *out = NULL;

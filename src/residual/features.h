@@ -4,17 +4,19 @@
  *
  *     w = (u - m) / s         u of the chain, level m and scale s of the window's context
  *     a, b                    mean and deviation of w in the anchor's answer
- *     r = (w - a) / b         the network's trajectory, clipped to +-6
+ *     r = (w - a) / b         the network's trajectory; it learns and fills with r held within +-6,
+ *                             and is scored on r itself
  *
- * A row is one trajectory. Single: one target of one entity, Z = 1. By entity: all targets of one,
- * Z = C. Joint: all targets of all entities, Z = N C, channel e C + c; both at common query times.
+ * An example is one trajectory. Single: one target of one entity, Z = 1. By entity: all targets of
+ * one, Z = C. Joint: all targets of all entities, Z = N C, channel e C + c; both at common query
+ * times.
  *
  *     ll_feature_set *set = NULL;
- *     st = ll_feature_set_create(&cfg, &source, rows, n, &set);      the anchor answers them all
+ *     st = ll_feature_set_create(&cfg, &source, examples, n, &set);  the anchor answers them all
  *     st = ll_feature_batch_create(&cfg, B, set->h, &batch);
- *     ll_feature_fill(set, index, B, NULL, batch);                   rows index[0 .. B-1]
+ *     ll_feature_fill(set, index, B, NULL, batch);                   examples index[0 .. B-1]
  *
- * Nothing depends on other rows of a batch. */
+ * Nothing depends on other examples of a batch. */
 #ifndef LL_RESIDUAL_FEATURES_H
 #define LL_RESIDUAL_FEATURES_H
 
@@ -24,7 +26,7 @@
 enum { LL_FEATURE_SLOTS = 32, LL_FEATURE_CALENDAR = 10 }; /* at most, of a token; terms */
 
 typedef enum ll_feature_view {
-    LL_FEATURE_ROWS,
+    LL_FEATURE_SINGLE,
     LL_FEATURE_ENTITY,
     LL_FEATURE_JOINT,
 } ll_feature_view;
@@ -79,44 +81,53 @@ typedef struct ll_feature_source {
     const ll_series *const       *all;    /* [C] as ll_anchor_request.all; or NULL */
 } ll_feature_source;
 
-typedef struct ll_feature_row {
+typedef struct ll_feature_example {
     double        origin;
     size_t        entity, target; /* of the source; joint: neither is used, by entity: no target */
     size_t        n_query;
     const double *t_query; /* [n_query] after origin; borrowed until the set is destroyed */
-    uint64_t      id;      /* names the row's random numbers */
-} ll_feature_row;
+    uint64_t      id;      /* names the example's random numbers */
+} ll_feature_example;
 
 typedef struct ll_feature_set {
-    ll_layout         c;
-    ll_feature_source source;
-    size_t            n;
-    int64_t           h;             /* the most queries of a row */
-    ll_feature_row   *row;           /* [n] */
-    float            *a, *log_b, *r; /* [n,h,Z]; r NaN: not known */
-    float            *m, *s;         /* [n,Z] */
-    float            *tokens;        /* [n,S,F] once remembered, else NULL */
+    ll_layout           c;
+    ll_feature_source   source;
+    size_t              n;
+    int64_t             h;             /* the most queries of an example */
+    ll_feature_example *example;       /* [n] */
+    float              *a, *log_b, *r; /* [n,h,Z]; r as measured, NaN: not known */
+    float              *m, *s;         /* [n,Z] */
+    float              *tokens;        /* [n,S,F] once remembered, else NULL */
 } ll_feature_set;
 
-/* Of the source, where channel z of a row looks: entity and target. */
-size_t ll_feature_entity(const ll_layout *c, const ll_feature_row *r, int64_t z);
-size_t ll_feature_target(const ll_layout *c, const ll_feature_row *r, int64_t z);
+/* Of the source, where channel z of an example looks: entity and target. */
+size_t ll_feature_entity(const ll_layout *c, const ll_feature_example *r, int64_t z);
+size_t ll_feature_target(const ll_layout *c, const ll_feature_example *r, int64_t z);
 
-/* Asks the anchors about all rows (shared out among threads) and looks up what came true.
- * Caller owns *out (ll_feature_set_destroy); rows are copied. */
+/* Asks the anchors about all examples (shared out among threads) and looks up what came true.
+ * Caller owns *out (ll_feature_set_destroy); examples are copied. */
 llap_status ll_feature_set_create(const ll_layout *c, const ll_feature_source *source,
-                                  const ll_feature_row *row, size_t n, ll_feature_set **out);
+                                  const ll_feature_example *example, size_t n,
+                                  ll_feature_set **out);
 void        ll_feature_set_destroy(ll_feature_set *s); /* NULL is fine */
 
-/* Makes the tokens of all rows now instead of each time they are asked for, if they fit into
+/* A residual as the networks see it; NaN stays. */
+static inline float ll_residual_held(float r)
+{
+    const float most = (float)LL_RESIDUAL_MAX;
+    return r < -most ? -most : r > most ? most : r;
+}
+
+/* Makes the tokens of all examples now instead of each time they are asked for, if they fit into
  * n_bytes; otherwise does nothing. */
 llap_status ll_feature_set_remember(ll_feature_set *s, size_t n_bytes);
 
-/* The law of u that the residual of channel z at query q of row i refers to: u = mean + sd r. */
+/* The law of u that the residual of channel z at query q of example i refers to: u = mean + sd r.
+ */
 void ll_feature_law(const ll_feature_set *s, size_t i, int64_t q, int64_t z, double *mean,
                     double *sd);
 
-/* Tensors of up to B rows, [B,...]; what no row fills is padding. */
+/* Tensors of up to B examples, [B,...]; what no example fills is padding. */
 typedef struct ll_feature_batch {
     int64_t  B, h;
     float   *tokens;    /* [B,S,F] */
@@ -137,7 +148,7 @@ void        ll_feature_batch_destroy(ll_feature_batch *b);   /* NULL is fine */
 void ll_feature_norm(const ll_record *h, size_t v, size_t first, size_t last, double kappa,
                      double *m, double *s);
 
-/* How training varies the rows; every draw is named by (seed, row id, step). */
+/* How training varies the examples; every draw is named by (seed, example id, step). */
 typedef struct ll_feature_noise {
     uint64_t seed;
     uint32_t step;
@@ -149,16 +160,16 @@ typedef struct ll_feature_noise {
 
 /* What its draws are for: the sample in LL_STREAM_MASK. Numbers are part of the results. */
 typedef enum ll_feature_use {
-    LL_USE_ROW,
+    LL_USE_EXAMPLE,
     LL_USE_TOKEN_DROP,
     LL_USE_TOKEN_NOISE,
     LL_USE_QUERY,
     LL_USE_UNKNOWN,
 } ll_feature_use;
 
-/* What a row as a whole comes to; noise NULL: as it is. */
+/* What an example as a whole comes to; noise NULL: as it is. */
 typedef struct ll_feature_choice {
-    double  shift;  /* of the origin past the row's */
+    double  shift;  /* of the origin past the example's */
     int32_t entity; /* row of the embedding */
     bool    subset; /* only some queries are asked */
 } ll_feature_choice;
@@ -170,7 +181,7 @@ ll_feature_choice ll_feature_choose(const ll_feature_set *s, size_t i,
 void    ll_feature_gaps(const ll_feature_set *s, size_t i, float *gap);
 int64_t ll_feature_age(const ll_layout *c);
 
-/* Rows index[0 .. n-1] of the set, n <= B; the rest is padding. noise NULL: as they are. */
+/* Examples index[0 .. n-1] of the set, n <= B; the rest is padding. noise NULL: as they are. */
 void ll_feature_fill(const ll_feature_set *s, const uint32_t *index, int64_t n,
                      const ll_feature_noise *noise, ll_feature_batch *b);
 

@@ -194,8 +194,9 @@ static void draw_noise(const ll_residual_trainer *t, const ll_micro_batch *b, fl
 {
     const int64_t n = t->set->h * t->c.denoiser.data_dim;
     for (int64_t i = 0; i < b->rows; i++) {
-        const ll_rng r = ll_rng_make(t->o.seed, LL_STREAM_DIFFUSE,
-                                     t->set->row[t->index[b->first + i]].id, 0, (uint32_t)b->step);
+        const ll_rng r =
+            ll_rng_make(t->o.seed, LL_STREAM_DIFFUSE, t->set->example[t->index[b->first + i]].id, 0,
+                        (uint32_t)b->step);
         ll_rng_fill_normal(&r, 0, (size_t)n, eps + i * n);
     }
 }

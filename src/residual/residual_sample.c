@@ -265,7 +265,7 @@ static llap_status draw_all(ll_residual_sampler *s, const ll_feature_set *set,
         ll_residual_given mine = given == NULL ? (ll_residual_given){ 0 } : *given;
         ll_feature_fill(set, index + first, rows, NULL, s->batch);
         for (int64_t b = 0; b < s->o.rows; b++)
-            s->window[b] = b < rows ? set->row[index[first + b]].id : 0;
+            s->window[b] = b < rows ? set->example[index[first + b]].id : 0;
         if (given != NULL) {
             mine.guess += first * n_samples * values;
             put_known(s, given->known + first * values, rows);

@@ -12,8 +12,10 @@
 #include "predict/frame.h"
 #include "predict/pool.h"
 #include "predict/span.h"
+#include "score/against.h"
 #include "score/evaluation.h"
 #include "score/hidden_gaps.h"
+#include "score/keep.h"
 #include "score/opponents.h"
 #include "score/scores.h"
 
@@ -99,6 +101,48 @@ static llap_status no_window(const ll_split *s, ll_part part)
                    (long long)s->n[LL_PART_TEST]);
 }
 
+/* Somebody's forecasts: read, and the windows [*n] left that they cover. LLAP_EINVAL: none. */
+static llap_status take_theirs(const scoring_input *in, evaluation *e, ll_against *theirs,
+                               ll_forecast_window *list, int64_t *n)
+{
+    const int64_t all = *n;
+    int64_t       kept = 0;
+    llap_status   st = ll_against_init(theirs, e->theirs, e->m, e->panel);
+    for (int64_t i = 0; st == LLAP_OK && i < all; i++)
+        if (ll_against_covers(theirs, &list[i], in)) list[kept++] = list[i];
+    if (st != LLAP_OK) return st;
+    e->n_uncovered = all - kept;
+    *n = kept;
+    if (kept == 0) {
+        char text[256] = "";
+        ll_frame_name_windows(&e->m->frame, &list[0].origin, 1, text, sizeof text);
+        return ll_fail(LLAP_EINVAL,
+                       "against: %s covers none of the %lld windows: it must answer all values of "
+                       "a window%s; `keep` writes what is asked, `stride` 1 asks from every row",
+                       ll_text_show(e->theirs).text, (long long)all, text);
+    }
+    if (kept < all)
+        ll_logf(in->ask.log, LLAP_LOG_WARNING,
+                "%s covers %lld of %lld windows: all are scored on these",
+                ll_text_show(e->theirs).text, (long long)kept, (long long)all);
+    return LLAP_OK;
+}
+
+/* With the model's forecasts kept on the way, where that is asked for. */
+static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_forecaster *const *f,
+                                  int n, int n_own)
+{
+    ll_keep     keep = { 0 };
+    llap_status st = LLAP_OK;
+    if (e->keep != NULL) {
+        st = ll_keep_open(&keep, e->m, e->panel, e->keep, e->keep_samples);
+        in->watch = (scoring_watch){ ll_keep_see, &keep };
+    }
+    if (st == LLAP_OK) st = run_scoring(in, e, f, n, n_own);
+    in->watch = (scoring_watch){ 0 };
+    return ll_keep_close(&keep, st);
+}
+
 static llap_status score_forecasts(scoring_input *in, evaluation *e)
 {
     const llap_model    *m = e->m;
@@ -107,6 +151,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     ll_forecast_window  *list = NULL;
     ll_forecaster        model = { 0 }, anchor = { 0 };
     ll_opponents         others = { 0 };
+    ll_against           theirs = { 0 };
     const ll_forecaster *f[EVALUATION_MAX] = { &model, &anchor };
     const int            n_own = m->network != NULL && m->anchor != NULL ? 2 : 1;
     llap_status          st = ll_frame_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
@@ -123,11 +168,15 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
         ll_split_thin(split, w, e->part, e->stride, m->frame.by_entity);
         st = list_windows(w, split, e->part, &list);
     }
-    for (int i = 0; i < others.n; i++) f[n_own + i] = &others.f[i];
     in->w = list;
     in->n = st == LLAP_OK ? split->n[e->part] : 0;
     in->leads = ll_leads_of_frame(&m->frame);
-    if (st == LLAP_OK) st = run_scoring(in, e, f, n_own + others.n, n_own);
+    if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, list, &in->n);
+    int n = n_own;
+    if (e->theirs != NULL) f[n++] = &theirs.f;
+    for (int i = 0; i < others.n; i++) f[n++] = &others.f[i];
+    if (st == LLAP_OK) st = keep_and_score(in, e, f, n, n_own);
+    ll_against_deinit(&theirs);
     ll_opponents_deinit(&others);
     ll_forecaster_deinit(&model);
     ll_forecaster_deinit(&anchor);
@@ -224,8 +273,11 @@ static llap_status check_filling(const llap_evaluate_opts *given)
 {
     if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
-    if (given->season != NULL)
-        return ll_fail(LLAP_EOPTION, "season: of forecasts, gaps are filled without it");
+    if (given->season != NULL || given->against != NULL || given->keep != NULL)
+        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+                       given->season != NULL    ? "season"
+                       : given->against != NULL ? "against"
+                                                : "keep");
     if (given->samples != 0 || given->stride != NULL)
         return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
                        given->samples != 0 ? "samples" : "stride");
@@ -243,6 +295,9 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     e->n_samples = o->samples;
     e->seed = o->seed;
     e->windows = o->windows;
+    e->theirs = o->against;
+    e->keep = o->keep;
+    e->keep_samples = o->keep_samples != 0;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap, .run = 1, .seed = (uint64_t)o->seed };
     *look = (evaluation_look){ .by = (evaluation_by)(o->by - LLAP_EVALUATE_BY_ALL),
                                .units = o->units,
@@ -262,6 +317,9 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     llap_status st = ll_check_axis(m, panel);
     if (st == LLAP_OK) st = use_options(o, e, look);
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
+    if (st == LLAP_OK && o->keep != NULL) st = ll_file_can_write(o->keep);
+    if (st == LLAP_OK && o->keep_samples && o->keep == NULL)
+        st = ll_fail(LLAP_EOPTION, "keep_samples: there is no file to keep them in: give `keep`");
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
     return st;
 }

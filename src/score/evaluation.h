@@ -20,6 +20,10 @@ typedef struct evaluation {
 
     const ll_backend *backend; /* of the networks */
     const char       *windows; /* file for the scores of every window; NULL: none */
+    const char       *theirs;  /* file of somebody's forecasts, scored beside; NULL: none */
+    const char       *keep;    /* file for the model's forecasts; NULL: none */
+    bool              keep_samples;
+    int64_t           n_uncovered; /* windows that theirs do not cover: left out, for everyone */
 
     bool           impute; /* gaps were filled, not futures told */
     ll_part        part;

@@ -181,7 +181,8 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
                                .unit = e->unit,
                                .n_units = e->s.n_units,
                                .run = e->boot.run,
-                               .n_draws = e->boot.n_draws };
+                               .n_draws = e->boot.n_draws,
+                               .n_uncovered = e->n_uncovered };
 }
 
 llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_scores **out)

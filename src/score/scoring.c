@@ -120,10 +120,9 @@ static void block_truth(block *b, const scoring_input *in)
             const int32_t lead = ll_lead(&in->leads, w->time[q] - w->origin);
             for (int64_t k = 0; k < in->n_targets; k++) {
                 const int64_t to = (i * in->n_targets + k) * b->n_query + q;
-                const bool    known = ll_panel_observed(p, row, in->var[k]) &&
-                                   (in->hidden == NULL || in->hidden[row * in->n_targets + k]) &&
-                                   (in->glitch == NULL || !in->glitch[row * in->n_targets + k]);
-                b->truth[to] = known ? (double)p->value[row * p->n_vars + in->var[k]] : NAN;
+                b->truth[to] = scoring_known(in, row, k)
+                                   ? (double)p->value[row * p->n_vars + in->var[k]]
+                                   : NAN;
                 b->lead[to] = in->time != NULL ? in->lead[(at + q) * in->n_targets + k] : lead;
                 assert(b->lead[to] >= 0 && b->lead[to] < in->leads.n);
             }
@@ -201,6 +200,13 @@ static llap_status block_run(block *b, const scoring_input *in, scoring *out)
         ask.at = (llap_progress_event){ "scoring", b->first, in->n, "windows", f->name };
         st = ll_report(ask.progress, &ask.at);
         if (st == LLAP_OK) st = f->forecast(f, &ask, in->w + b->first, b->n, &arena, b->answer);
+        if (st == LLAP_OK && i == 0 && in->watch.see != NULL)
+            st = in->watch.see(in->watch.self, &(scoring_block){ .n = b->n,
+                                                                 .n_targets = in->n_targets,
+                                                                 .n_query = b->n_query,
+                                                                 .w = in->w + b->first,
+                                                                 .answer = b->answer,
+                                                                 .truth = b->truth });
         if (st == LLAP_OK) st = block_rooms(b, in);
         if (st == LLAP_OK) {
             block_score(b, in);

@@ -14,6 +14,19 @@
 #include "predict/forecaster.h"
 #include "score/tally.h"
 
+/* Windows with the model's answers and what came true, for whoever wants to see them. */
+typedef struct scoring_block {
+    int64_t                    n, n_targets, n_query; /* windows; n_query: room of each in truth */
+    const ll_forecast_window  *w;                     /* [n] */
+    const ll_forecast_members *answer;                /* [n,n_targets] */
+    const double              *truth;                 /* [n,n_targets,n_query] NaN: not scored */
+} scoring_block;
+
+typedef struct scoring_watch {
+    llap_status (*see)(void *self, const scoring_block *b); /* NULL: nobody */
+    void *self;
+} scoring_watch;
+
 typedef struct scoring_input {
     const llap_panel     *panel; /* what came true; borrowed until return, as all below */
     const int64_t        *var;   /* [n_targets] */
@@ -38,7 +51,16 @@ typedef struct scoring_input {
     int                         n_forecasters;
     ll_forecast_request         ask;
     llap_progress               progress;
+    scoring_watch               watch; /* of the first forecaster */
 } scoring_input;
+
+/* Whether the value of a target in a row is scored. */
+static inline bool scoring_known(const scoring_input *in, int64_t row, int64_t target)
+{
+    const int64_t at = row * in->n_targets + target;
+    return ll_panel_observed(in->panel, row, in->var[target]) &&
+           (in->hidden == NULL || in->hidden[at]) && (in->glitch == NULL || !in->glitch[at]);
+}
 
 /* One forecaster and target. */
 typedef struct scoring_cell {

@@ -61,6 +61,37 @@ static void law_init(law *l, const double *x, int64_t n, bool drawn, double *sum
     }
 }
 
+/* The quantile at p between given ones; NaN beyond them. */
+static double given_at(const ll_forecast_members *f, int64_t q, int64_t n_query, double p)
+{
+    const double slack = 1e-9; /* 0.5 - 0.475 is 0.025 */
+    for (int64_t k = 0; k < f->n_levels; k++) {
+        const double x = f->quantile[k * n_query + q];
+        if (fabs(f->level[k] - p) < slack) return x;
+        if (f->level[k] < p) continue;
+        if (k == 0) return NAN;
+        const double before = f->quantile[(k - 1) * n_query + q];
+        const double part = (p - f->level[k - 1]) / (f->level[k] - f->level[k - 1]);
+        return before + part * (x - before);
+    }
+    return NAN;
+}
+
+/* What a law says itself of query q, in the place of what its members do. */
+static void law_given(law *l, const ll_forecast_members *f, int64_t q, int64_t n_query,
+                      const ll_score_scale *scale)
+{
+    const double shift = scale == NULL ? 0 : scale->mean, size = scale == NULL ? 1 : scale->sd;
+    if (f->mean != NULL) l->mean = (f->mean[q] - shift) / size;
+    if (f->level == NULL) return;
+    const double median = given_at(f, q, n_query, 0.5);
+    if (!isnan(median)) l->median = (median - shift) / size;
+    for (int k = 0; k < TALLY_LEVELS; k++) {
+        l->lo[k] = (given_at(f, q, n_query, 0.5 - 0.5 * tally_level[k]) - shift) / size;
+        l->hi[k] = (given_at(f, q, n_query, 0.5 + 0.5 * tally_level[k]) - shift) / size;
+    }
+}
+
 static int64_t count_below(const law *l, double y)
 {
     int64_t low = 0, high = l->n;
@@ -240,7 +271,8 @@ static void add_energy(const tally_case *c, const ll_forecast_members *f, const 
     out->energy += metric_energy(p->path, n, c->n_query, p->truth);
 }
 
-/* Puts members [n], as drawn, in order on both scales; those that are NaN are left out. */
+/* Puts members [n], as drawn, in order on both scales; those that are NaN are left out. 0: none is
+ * finite, and there is nothing to score. */
 static int64_t put_in_order(const tally_case *c, const double *member, int64_t n, bool ordered,
                             const parts *p)
 {
@@ -248,11 +280,13 @@ static int64_t put_in_order(const tally_case *c, const double *member, int64_t n
     for (int64_t k = 0; k < n; k++)
         if (!isnan(member[k])) p->y[kept++] = member[k];
     if (!ordered) metric_sort(p->y, kept);
+    bool finite = false;
     for (int64_t k = 0; k < kept; k++) {
         assert(k == 0 || p->y[k - 1] <= p->y[k]);
         p->z[k] = ll_score_scale_z(c->scale, p->y[k]);
+        finite |= isfinite(p->y[k]);
     }
-    return kept;
+    return finite ? kept : 0;
 }
 
 static void add_query(const tally_case *c, int64_t q, const law *y, const law *z,
@@ -276,6 +310,7 @@ static void add_constant(const tally_case *c, const ll_forecast_members *f, cons
 {
     law           y, z;
     const int64_t n = put_in_order(c, f->value, f->n, true, p);
+    if (n == 0) return;
     law_init(&y, p->y, n, f->drawn, p->y_sum);
     law_init(&z, p->z, n, f->drawn, p->z_sum);
     for (int64_t q = 0; q < c->n_query; q++)
@@ -297,9 +332,12 @@ static void add_members(const tally_case *c, const ll_forecast_members *f, const
             double        drawn[TALLY_PAPER];
             const double *member = p->column + q * f->n;
             const int64_t n = put_in_order(c, member, f->n, false, p);
-            const bool    fair = f->drawn && (f->law == NULL || !f->law[first + q]);
+            if (n == 0) continue;
+            const bool fair = f->drawn && (f->law == NULL || !f->law[first + q]);
             law_init(&y, p->y, n, fair, p->y_sum);
             law_init(&z, p->z, n, fair, p->z_sum);
+            law_given(&y, f, first + q, c->n_query, NULL);
+            law_given(&z, f, first + q, c->n_query, c->scale);
             int64_t kept = 0;
             for (int64_t k = 0; k < f->n && kept < TALLY_PAPER; k++)
                 if (!isnan(member[k])) drawn[kept++] = ll_scale_held(c->scale, member[k]);

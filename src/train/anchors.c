@@ -8,6 +8,8 @@
 #include "data/windows/scaling.h"
 #include "predict/frame.h"
 #include "predict/series.h"
+#include "predict/span.h"
+#include "train/periods.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 #include "train/run/targets.h"
@@ -157,9 +159,10 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->link = o->link && !f->by_entity;
     how->neighbours_series = !f->by_entity;
     how->seed = (uint64_t)o->seed;
-    how->kappa = recipe->kappa;
+    how->kappa = recipe->kappa > 0 ? fmax(recipe->kappa, 1e-9) : 0; /* as a file has it */
     set_fit(recipe, &how->fit);
-    const llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
+    llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
+    if (st == LLAP_OK) st = ll_train_periods(o->periods, f, how);
     return st == LLAP_OK ? set_cycles(f, recipe, daily, how) : st;
 }
 
@@ -249,13 +252,16 @@ static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
-static void say(const llap_log *log, const char *target, const ll_anchor_model *a)
+static void say(const llap_log *log, const ll_model_frame *f, const char *target,
+                const ll_anchor_model *a)
 {
+    const ll_span_list periods = ll_span_list_of(f, a->chain->periods.span, a->chain->periods.n);
     ll_logf(log, LLAP_LOG_INFO,
             "%s: anchor: validation CRPS %.4f of a standard deviation; curve %s, drift %s, scale "
-            "of the %s%s%s",
+            "of the %s%s%s%s%s",
             target, a->valid_crps, ll_curve_name(a->chain->curve),
             ll_anchor_drift_name(a->kernel.drift), a->kernel.innovation ? "innovations" : "window",
+            a->chain->periods.n > 0 ? "; periods " : "", periods.text,
             a->link.rank > 0 ? "; entities are linked" : "",
             a->neighbours[LL_ANCHOR_BOTH].cov != NULL
                 ? "; gaps are filled with the help of the other entities"
@@ -287,7 +293,7 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         x.before = i > 0 ? end[i - 1] : 0;
         st = fit_target(&x, p, o, recipe, f, var[i], &anchor[i]);
         if (st != LLAP_OK) break;
-        say(o->log, f->target[i], anchor[i]);
+        say(o->log, f, f->target[i], anchor[i]);
         ll_training_run_anchors(run, anchor, i + 1);
         ll_training_run_forget(run, name_of(&x, "").text);
         st = ll_training_run_at(run, &(ll_stage_at){ end[i], NAN, x.target, false });
@@ -309,7 +315,7 @@ llap_status ll_anchors_fit(ll_training_run *run, const llap_panel *p, const llap
     llap_status st = end == NULL ? LLAP_ENOMEM : ll_training_run_read_anchors(run, f, anchor, &n);
     if (st == LLAP_OK) st = count_steps(p, o, recipe, f, var, end);
     if (st == LLAP_OK) {
-        for (int64_t i = 0; i < n; i++) say(o->log, f->target[i], anchor[i]);
+        for (int64_t i = 0; i < n; i++) say(o->log, f, f->target[i], anchor[i]);
         ll_training_run_anchors(run, anchor, n);
         st = fit_rest(run, p, o, recipe, f, var, n, end, anchor);
     }

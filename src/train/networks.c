@@ -1,14 +1,13 @@
-/* Training the networks of the default profile, docs/spec/anchor.md 8.1-8.10: rows of the anchor's
- * residuals, members by different seeds, the best by sampled validation CRPS, spread and answer
- * source. */
+/* Training the networks of the default profile, docs/spec/anchor.md 8.1-8.10: their sizes and
+ * options, the members in turn (network_member.c), then spread and answer source. */
 #include "train/networks.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/time/civil.h"
-#include "predict/frame.h"
 #include "predict/network_members.h"
 #include "train/anchors.h"
+#include "train/network_member.h"
 #include "train/run/config.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -16,11 +15,9 @@
 #include "train/training_set.h"
 
 #include <assert.h>
-#include <math.h>
-#include <omp.h>
 #include <string.h>
 
-/* ---- the model's networks ---- */
+/* ---- sizes and options ---- */
 
 /* Options of a file on top; what the data decides stays as it is. */
 static llap_status read_options(const ll_json *config, ll_network_config *c)
@@ -65,7 +62,7 @@ static llap_status configure(const ll_model_frame *frame, const ll_training_set 
     c->features.patch_rows = l->slots;
     c->features.patch = l->slot * (double)l->slots;
     c->features.counts = l->view != LL_FEATURE_JOINT;
-    c->features.entity_mean = l->view == LL_FEATURE_ROWS && l->entities > 1;
+    c->features.entity_mean = l->view == LL_FEATURE_SINGLE && l->entities > 1;
     c->features.calendar = l->calendar;
     c->features.level = l->level;
     c->features.augment = frame->horizon / frame->step > 48 ? 0.3 : 0.0;
@@ -92,203 +89,6 @@ static llap_status make_network(const llap_model *m, const ll_training_set *f,
     return LLAP_OK;
 }
 
-static ll_residual_opts training_of(const llap_model *m, const ll_network_config *c,
-                                    const llap_train_opts *o, const ll_training_set *f,
-                                    int64_t member)
-{
-    const ll_recipe_networks *r = &f->recipe.networks;
-    ll_residual_opts          t = LL_RESIDUAL_OPTS;
-    t.steps = r->stage.steps;
-    t.batch = f->batch;
-    t.warmup = r->warmup;
-    t.lr = r->stage.lr;
-    t.lr_least = r->lr_least;
-    t.optim = r->stage.optim;
-    t.vary = r->vary;
-    t.vary.noise = 0.3 * c->features.augment;
-    t.vary.drop = 0.5 * c->features.augment;
-    t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
-    t.unit_hours = m->frame.axis == LL_AXIS_CALENDAR ? (double)m->frame.unit / LL_NS_PER_HOUR : 0.0;
-    t.n_threads = omp_get_max_threads();
-    t.backend = f->backend;
-    return t;
-}
-
-/* ---- validation ---- */
-
-/* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
-static llap_status draw(const ll_network_members *n, const ll_backend *backend, const llap_log *log,
-                        const ll_feature_set *set, int steps, int64_t n_samples, uint64_t seed,
-                        float **out)
-{
-    const int64_t Z = ll_feature_channels(&set->c);
-    const int64_t R = (n_samples + n->n_members - 1) / n->n_members;
-    const int64_t paths = backend->memory == NULL ? 128 : 8192;
-    const int64_t rows = R < paths ? paths / R : 1;
-    ll_draw_plan  o = ll_networks_plan(n, backend);
-    o.rows = rows < (int64_t)set->n ? rows : (int64_t)set->n;
-    o.samples = R;
-    o.h = set->h;
-    o.steps = steps;
-    ll_residual_sampler *s = NULL;
-    uint32_t            *index = ll_new(set->n, sizeof *index);
-    *out = ll_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
-    llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
-    if (st == LLAP_OK) st = ll_networks_sampler(n, &o, log, &s);
-    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
-    ll_residual_sampler_destroy(s);
-    ll_free(index);
-    return st;
-}
-
-static llap_status check(const llap_model *m, const ll_network_members *n, const ll_training_set *f,
-                         const llap_log *log, uint64_t seed, ll_validation_scores *out)
-{
-    const ll_recipe_networks *r = &f->recipe.networks;
-    float                    *x = NULL;
-    const llap_status         st =
-        draw(n, f->backend, log, f->check, (int)r->check_steps, r->check_samples, seed, &x);
-    if (st == LLAP_OK)
-        *out = ll_networks_validate(m, f->check, n, x, f->check->h, r->check_samples);
-    ll_free(x);
-    return st;
-}
-
-/* ---- members ---- */
-
-typedef struct member_run {
-    const llap_model      *m;
-    const ll_training_set *f;
-    const llap_train_opts *o;
-    ll_residual_trainer   *trainer;
-    ll_network_members     networks; /* the trainer's average as the only member */
-    ll_validation_scores   score;    /* of the last check */
-    char                   name[40]; /* "member.0" */
-} member_run;
-
-static llap_status member_step(void *user, int64_t step, double *loss, double *norm)
-{
-    member_run *r = user;
-    return ll_residual_step(r->trainer, step, loss, norm);
-}
-
-static llap_status member_results(void *user, int64_t first, int64_t n, double *loss, double *norm)
-{
-    member_run *r = user;
-    return ll_residual_results(r->trainer, first, n, loss, norm);
-}
-
-/* Networks that answer with nothing finite are worse than any; training says so and goes on. */
-static llap_status member_check(void *user, int64_t step, double *score)
-{
-    member_run       *r = user;
-    const llap_status st =
-        check(r->m, &r->networks, r->f, r->o->log, (uint64_t)r->o->seed, &r->score);
-    if (st == LLAP_ENUMERIC) {
-        *score = r->score.network = NAN;
-        return LLAP_OK;
-    }
-    if (st != LLAP_OK) return st;
-    *score = r->score.network;
-    ll_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)", r->name,
-            (long long)step, r->score.network, r->score.anchor);
-    return LLAP_OK;
-}
-
-static void member_fields(void *user, ll_json_writer *w)
-{
-    const member_run *r = user;
-    ll_json_put_double(w, "anchor", r->score.anchor);
-}
-
-static llap_status member_non_finite(void *user, int64_t step, char *text, size_t size)
-{
-    const member_run     *r = user;
-    const ll_feature_set *set = r->f->train;
-    const uint32_t       *index = NULL;
-    int64_t               n = 0;
-    const llap_status st = ll_residual_find_non_finite(r->trainer, step, text, size, &index, &n);
-    if (st != LLAP_OK) return st;
-    int64_t *end = ll_new((size_t)n, sizeof *end);
-    if (end == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < n; i++)
-        end[i] = (int64_t)llround(set->row[index[i]].origin * (double)r->m->frame.unit);
-    ll_frame_name_windows(&r->m->frame, end, n, text, size);
-    ll_free(end);
-    return LLAP_OK;
-}
-
-/* The networks of another model, its members in turn where it has fewer, to names after prefix. */
-static llap_status take_from(const llap_model *from, int64_t member, ll_params *params,
-                             const char *prefix)
-{
-    static const char *const part[] = { "summarizer.", "denoiser." };
-    llap_status              st = LLAP_OK;
-    member %= from->network->config.options.members;
-    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
-        char source[80], to[80];
-        snprintf(source, sizeof source, "member.%lld.%s", (long long)member, part[i]);
-        snprintf(to, sizeof to, "%s%s", prefix, part[i]);
-        st = ll_params_take(params, to, from->network->params, source);
-    }
-    return st == LLAP_OK ? st : ll_fail_in(st, "from: networks of another size or layout");
-}
-
-static llap_status start_from(const llap_model *from, int64_t member, ll_params *params)
-{
-    const llap_status st = take_from(from, member, params, "");
-    if (st != LLAP_OK) return st;
-    ll_params_start_ema(params);
-    return ll_params_push(params);
-}
-
-static llap_status train_member(ll_training_run *run, const llap_model *m, ll_network *net,
-                                const ll_training_set *f, const llap_train_opts *o,
-                                const llap_model *from, int64_t member)
-{
-    const ll_residual_opts   t = training_of(m, &net->config, o, f, member);
-    const ll_network_config *c = &net->config;
-    member_run              *r = ll_new(1, sizeof *r);
-    char                     prefix[48];
-    if (r == NULL) return LLAP_ENOMEM;
-    *r = (member_run){ .m = m,
-                       .f = f,
-                       .o = o,
-                       .networks = { .config = { .layout = f->view.layout,
-                                                 .patches = c->patches,
-                                                 .denoiser = c->denoiser },
-                                     .n_members = 1,
-                                     .sampling = c->sampling,
-                                     .edge = &c->features.calibration_edge,
-                                     .factor = &c->features.calibration_factor } };
-    snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
-    snprintf(prefix, sizeof prefix, "%s.", r->name);
-    llap_status st = ll_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
-    if (st == LLAP_OK && ll_residual_trainer_rows(r->trainer) < t.batch)
-        ll_stage_in_micro_batches(o->log, r->name, f->backend, t.batch,
-                                  ll_residual_trainer_rows(r->trainer));
-    if (st == LLAP_OK) {
-        ll_params *params = ll_residual_trainer_params(r->trainer);
-        if (from != NULL) st = start_from(from, member, params);
-        r->networks.member[0] = (ll_residual_member){ .params = params, .part = LL_PARAMS_EMA };
-        ll_stage stage = ll_stage_of(&f->recipe.networks.stage);
-        stage.name = r->name;
-        stage.params = params;
-        stage.user = r;
-        stage.step = member_step;
-        if (f->backend->memory != NULL) stage.results = member_results;
-        stage.evaluate = member_check;
-        stage.fields = member_fields;
-        stage.find_non_finite = member_non_finite;
-        if (st == LLAP_OK) st = ll_training_run_stage(run, &stage, NULL);
-        if (st == LLAP_OK) st = ll_params_take(net->params, prefix, params, "ema.");
-    }
-    ll_residual_trainer_destroy(r->trainer);
-    ll_free(r);
-    return st;
-}
-
 /* ---- spread and answer source, docs/spec/anchor.md 8.9, 8.10 ---- */
 
 /* Of networks alone: a short validation may be of another season than what is to come. */
@@ -309,7 +109,7 @@ static llap_status settle_without(ll_feature_config *c, const llap_train_opts *o
     c->answer_source = LL_ANSWER_BY_ANCHOR;
     c->calibration_factor.n = 0;
     ll_logf(o->log, LLAP_LOG_WARNING,
-            "networks: draws of the validation part: %s: the anchor answers, and fills",
+            "networks: draws of the validation part: %s: the anchor answers and fills gaps",
             llap_error_detail());
     return LLAP_OK;
 }
@@ -322,7 +122,8 @@ static llap_status settle(llap_model *m, const ll_training_set *f, const llap_tr
     const int          steps = (int)m->network->config.sampling.steps;
     ll_network_members_init(&n, m);
     const int64_t R = f->recipe.networks.final_samples;
-    llap_status   st = draw(&n, f->backend, o->log, f->final, steps, R, (uint64_t)o->seed, &x);
+    llap_status   st =
+        ll_network_members_draw(&n, f->backend, o->log, f->final, steps, R, (uint64_t)o->seed, &x);
     if (st == LLAP_OK) {
         ll_network_members_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                      &c->calibration_factor);
@@ -431,8 +232,8 @@ static llap_status load_from(const char *path, llap_model **from)
     return ll_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", path);
 }
 
-/* Can training start from that model? Where the anchors will say whether there is a calendar, as if
- * they said what they said there. */
+/* Can training start from that model? Whether calendar features are used is known only once the
+ * anchors are fitted: until then, as in that model. */
 static llap_status check_from(const llap_model *from, const ll_training_set *f,
                               const ll_model_frame *frame, const llap_train_opts *o, ll_size size,
                               const ll_json *config, const double *edge)
@@ -444,7 +245,7 @@ static llap_status check_from(const llap_model *from, const ll_training_set *f,
         like.layout.calendar = f->layout.calendar && from->network->config.features.calendar;
     llap_status st = configure(frame, &like, o, size, config, edge, &c);
     if (st == LLAP_OK) st = ll_network_create(&c, (const char *const *)f->input, &net);
-    if (st == LLAP_OK) st = take_from(from, 0, net->params, "member.0.");
+    if (st == LLAP_OK) st = ll_network_take_from(from, 0, net->params, "member.0.");
     if (st == LLAP_OK) ll_targets_compare(o, &from->frame, frame);
     ll_network_destroy(net);
     return st;
@@ -481,11 +282,11 @@ llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_s
     if (st == LLAP_OK) st = load_from(o->from, &from);
     if (st == LLAP_OK) st = make_network(m, f, o, size, config, &net);
     if (st == LLAP_OK)
-        ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
+        ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu examples of %lld series, %lld members",
                 f->train->n, (long long)ll_feature_channels(&f->layout),
                 (long long)net->config.options.members);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
-        st = train_member(run, m, net, f, o, from, i);
+        st = ll_train_member(run, m, net, f, o, from, i);
     if (st == LLAP_OK) st = ll_training_run_table(run, &m->report);
     llap_model_destroy(from);
     if (st != LLAP_OK) {

@@ -118,7 +118,7 @@ llap_status ll_parts_read(const char *path, const llap_panel *p, const llap_log 
         ll_logf(log, LLAP_LOG_WARNING, "parts: %lld of %lld entities are not named: left out",
                 (long long)(p->n_entities - f.n_found), (long long)p->n_entities);
     if (f.n_elsewhere > 0)
-        ll_logf(log, LLAP_LOG_WARNING, "parts: %lld names are not in the data: passed over",
+        ll_logf(log, LLAP_LOG_WARNING, "parts: %lld names are not in the data: ignored",
                 (long long)f.n_elsewhere);
     return LLAP_OK;
 }

@@ -14,6 +14,7 @@
 #include "predict/span.h"
 #include "train/anchors.h"
 #include "train/fill_choice.h"
+#include "train/joint.h"
 #include "train/networks.h"
 #include "train/parts.h"
 #include "train/reference/reference.h"
@@ -193,9 +194,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     f->by_entity = o->parts != NULL || o->split == LLAP_TRAIN_SPLIT_ENTITY;
     l->reference = o->profile == LLAP_TRAIN_PROFILE_REFERENCE;
     if (o->parts != NULL && o->split == LLAP_TRAIN_SPLIT_TIME)
-        return ll_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
+        return ll_fail(LLAP_EOPTION, "parts: assigns entities to parts, but split is 'time'");
     if (o->parts != NULL && o->shares != NULL)
-        return ll_fail(LLAP_EOPTION, "shares: parts says who is in which");
+        return ll_fail(LLAP_EOPTION,
+                       "shares: cannot be given with parts, which assigns the entities");
     llap_status st = LLAP_OK;
     if (o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
     if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
@@ -282,6 +284,7 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     assert(*out == NULL && !l->reference);
     const bool  alone = l->recipe.alone;
     llap_status st = fit_anchors(run, p, o, l, out);
+    if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
     if (st == LLAP_OK && l->recipe.stacked)
         st = ll_train_stack(*out, run, p, l->var, o, &l->recipe.stack, l->backend);
     if (st == LLAP_OK && !alone)

@@ -1,18 +1,19 @@
 /* src/train: llap_train: anchors first, networks on what they leave, every choice made by scoring
  * forecasts of the validation part. That is why it stands above predict and score.
  *
- *   train.h         this file; train.c decides which windows fit and which choose
- *   parts.h         a split given as a file
- *   anchors.h       the anchor of each target
- *   training_set.h  what the networks are trained on
- *   networks.h      the members, their spread, who answers
- *   fill_choice.h   do networks fill gaps?
- *   trainer.c       the public handle
+ *   train.h           this file; train.c decides which windows fit and which choose
+ *   parts.h           a split given as a file
+ *   anchors.h         the anchor of each target
+ *   training_set.h    what the networks are trained on
+ *   networks.h        sizes and options, their spread, who answers
+ *   network_member.h  one member, from its first weights to its best
+ *   fill_choice.h     do networks fill gaps?
+ *   trainer.c         the public handle
  *
  * Inside it: run (the loop of every stage) and reference (the paper's stages).
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, networks, diffusion, residual, stack, model, predict, score,
- * train/run, train/reference. */
+ * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, model, predict,
+ * score, train/run, train/reference. */
 
 /* llap_train and what llap_trainer needs of it. */
 #ifndef LL_TRAIN_TRAIN_H

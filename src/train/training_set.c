@@ -26,9 +26,9 @@ void ll_training_set_deinit(ll_training_set *f)
     ll_feature_set_destroy(f->train);
     ll_feature_set_destroy(f->check);
     ll_feature_set_destroy(f->final);
-    ll_examples_deinit(&f->train_rows);
-    ll_examples_deinit(&f->check_rows);
-    ll_examples_deinit(&f->final_rows);
+    ll_examples_deinit(&f->train_list);
+    ll_examples_deinit(&f->check_list);
+    ll_examples_deinit(&f->final_list);
     ll_panel_view_deinit(&f->view);
     ll_scaling_destroy(f->scaling);
     ll_split_destroy(f->split);
@@ -67,7 +67,7 @@ static llap_status choose_view(const ll_model_frame *f, const llap_panel *p, lla
 {
     static const ll_feature_view views[] = { [LLAP_TRAIN_VIEW_JOINT] = LL_FEATURE_JOINT,
                                              [LLAP_TRAIN_VIEW_ENTITY] = LL_FEATURE_ENTITY,
-                                             [LLAP_TRAIN_VIEW_ROWS] = LL_FEATURE_ROWS };
+                                             [LLAP_TRAIN_VIEW_ROWS] = LL_FEATURE_SINGLE };
     const int64_t                Z = f->n_entities * f->n_targets;
     const bool                   can[] = { true, f->n_targets <= JOINT_MAX,
                                            !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
@@ -75,12 +75,12 @@ static llap_status choose_view(const ll_model_frame *f, const llap_panel *p, lla
     if (view == LLAP_TRAIN_VIEW_AUTO) {
         *out = can[LL_FEATURE_JOINT] && Z > 1               ? LL_FEATURE_JOINT
                : can[LL_FEATURE_ENTITY] && f->n_targets > 1 ? LL_FEATURE_ENTITY
-                                                            : LL_FEATURE_ROWS;
+                                                            : LL_FEATURE_SINGLE;
         return LLAP_OK;
     }
     *out = views[view];
     if (can[*out]) return LLAP_OK;
-    return ll_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s",
+    return ll_fail(LLAP_EINVAL, "view: %s examples need at most %d series%s",
                    ll_option_word(llap_train_options(), "view", (int)view), JOINT_MAX,
                    *out == LL_FEATURE_JOINT ? " on one grid of times" : "");
 }
@@ -137,7 +137,7 @@ static llap_status make_layout(const ll_model_frame *f, const llap_panel *p, lla
     return st == LLAP_OK ? layout_options(config, out) : st;
 }
 
-static llap_status make_rows(ll_training_set *f, const llap_model *m)
+static llap_status list_examples(ll_training_set *f, const llap_model *m)
 {
     const ll_layout          *l = &f->view.layout;
     const ll_recipe_networks *r = &f->recipe.networks;
@@ -146,19 +146,19 @@ static llap_status make_rows(ll_training_set *f, const llap_model *m)
                                     .most = (size_t)r->rows,
                                     .max_query = steps > QUERIES ? steps : QUERIES };
     assert(r->rows > 0 && r->check_rows > 0 && r->final_rows > 0); /* 0 would be all */
-    llap_status st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->train_rows);
+    llap_status st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->train_list);
     o.part = LL_PART_VAL;
     o.most = (size_t)r->check_rows;
-    if (st == LLAP_OK) st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->check_rows);
+    if (st == LLAP_OK) st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->check_list);
     o.most = (size_t)r->final_rows;
-    if (st == LLAP_OK) st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->final_rows);
+    if (st == LLAP_OK) st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->final_list);
     const ll_feature_source *s = &f->view.source;
     if (st == LLAP_OK)
-        st = ll_feature_set_create(l, s, f->train_rows.row, f->train_rows.n, &f->train);
+        st = ll_feature_set_create(l, s, f->train_list.example, f->train_list.n, &f->train);
     if (st == LLAP_OK)
-        st = ll_feature_set_create(l, s, f->check_rows.row, f->check_rows.n, &f->check);
+        st = ll_feature_set_create(l, s, f->check_list.example, f->check_list.n, &f->check);
     if (st == LLAP_OK)
-        st = ll_feature_set_create(l, s, f->final_rows.row, f->final_rows.n, &f->final);
+        st = ll_feature_set_create(l, s, f->final_list.example, f->final_list.n, &f->final);
     if (st == LLAP_OK) st = ll_feature_set_remember(f->train, TOKEN_BYTES);
     if (st == LLAP_OK) st = ll_feature_set_remember(f->check, TOKEN_BYTES);
     if (st == LLAP_OK && (f->train->n == 0 || f->check->n == 0))
@@ -259,7 +259,7 @@ llap_status ll_training_set_see(ll_training_set *f, const llap_model *m, const l
                                  .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
                                  .std = f->scaling != NULL ? f->scaling->x_std : NULL };
     if (st == LLAP_OK) st = ll_panel_view_init(&f->view, m, p, &f->layout, &in);
-    if (st == LLAP_OK) st = make_rows(f, m);
+    if (st == LLAP_OK) st = list_examples(f, m);
     ll_free(var);
     return st;
 }

@@ -23,7 +23,7 @@ typedef struct ll_training_set { /* everything that training looks at */
     int64_t         n_inputs;
     ll_layout       layout; /* before ll_training_set_see: as large as it may become */
     ll_panel_view   view;
-    ll_examples     train_rows, check_rows, final_rows;
+    ll_examples     train_list, check_list, final_list;
     ll_feature_set *train, *check, *final;
 
     const ll_backend *backend; /* that trains and draws */

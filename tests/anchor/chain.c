@@ -67,18 +67,18 @@ static void chain_and_back(void **state)
                 if (isnan(y)) continue;
                 sum += u, square += u * u, n += 1;
                 if (fabs(z) == 5) continue; /* clipped for good */
-                const double back = ll_chain_y_back(c, e, ll_chain_z_back(c, e, t, u));
+                const double back = ll_chain_y_back(c, e, chain_z_back(c, e, t, u));
                 if (!(fabs(back - y) <= 1e-10 * fabs(y))) fail_msg("%.17g, back %.17g", y, back);
             }
         assert_true(fabs(sum / n) < 0.02 && fabs(square / n - 1) < 0.01);
         assert_true(fabs(c->sd[1] / c->sd[0] / 30 - 1) < 0.1);     /* its own units */
         assert_true(c->mu[2] == c->mu[3] && c->sd[2] == c->sd[3]); /* empty: as all */
         assert_true(ll_chain_u(c, 2, 1, .3) == ll_chain_u(c, 99, 1, .3));
-        assert_true(ll_chain_z_back(c, 0, 0, 1e9) == 5.0);
-        assert_true(ll_chain_z_back(c, 0, 0, -1e9) == c->z_lo);
+        assert_true(chain_z_back(c, 0, 0, 1e9) == 5.0);
+        assert_true(chain_z_back(c, 0, 0, -1e9) == c->z_lo);
         double before = -INFINITY; /* quantiles keep their order */
         for (double u = -6; u < 6; u += 0.01) {
-            const double z = ll_chain_z_back(c, 0, 5, u);
+            const double z = chain_z_back(c, 0, 5, u);
             assert_true(z >= before);
             before = z;
         }
@@ -184,7 +184,7 @@ static void options(void **state)
                     bad = { .n = 2, .t = t, .y = inf };
     CHECK_OK(ll_chain_fit(&constant, 1, &LL_CHAIN_DEFAULT, &c));
     assert_true(ll_chain_u(c, 0, 0, ll_chain_z(c, 0, 4)) == 0.0);
-    assert_true(ll_chain_y_back(c, 0, ll_chain_z_back(c, 0, 0, 0)) == 4.0);
+    assert_true(ll_chain_y_back(c, 0, chain_z_back(c, 0, 0, 0)) == 4.0);
     ll_chain_destroy(c);
     CHECK_FAIL(ll_chain_fit(&empty, 1, &LL_CHAIN_DEFAULT, &c), LLAP_EINVAL, "no training value");
     CHECK_FAIL(ll_chain_fit(&bad, 1, &LL_CHAIN_DEFAULT, &c), LLAP_EINVAL, "row 1: value inf");
@@ -329,7 +329,7 @@ static void transforms_and_bounds(void **state)
             const size_t e = (size_t)(i / ROWS);
             const double x = s[e].y[i % ROWS], z = ll_chain_z(c, e, x);
             const double u = ll_chain_u(c, e, t[i % ROWS], z);
-            assert_float_equal(ll_chain_y_back(c, e, ll_chain_z_back(c, e, t[i % ROWS], u)), x,
+            assert_float_equal(ll_chain_y_back(c, e, chain_z_back(c, e, t[i % ROWS], u)), x,
                                1e-9 * (1 + fabs(x)));
         }
         const double z = ll_chain_z(c, 0, 40.0), z_large = ll_chain_z(c, 1, 40.0);

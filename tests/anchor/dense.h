@@ -4,7 +4,14 @@
 #define LLAP_TESTS_ANCHOR_DENSE_H
 
 #include "anchor/anchor.h"
+#include "anchor/chain.h"
 #include "check.h"
+
+/* The way back from u at time t. */
+static inline double chain_z_back(const ll_chain *c, size_t e, double t, double u)
+{
+    return ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u);
+}
 
 static inline long double dense_k(const ll_anchor_kernel *k, long double d)
 {

@@ -41,15 +41,14 @@ static void tangent_tails(void **state)
     const double T[] = { -5.61131, -1.356813, 0, .66967, 1.069746, 1.617084, 14.868429 };
     for (int i = 0; i < 7; i++) {
         check_near("T", ll_chain_bend(&c, 0, z[i]), T[i], 1e-6);
-        check_near("and back", ll_chain_z_back(&c, 0, 0, ll_chain_u(&c, 0, 0, z[i])), z[i],
+        check_near("and back", chain_z_back(&c, 0, 0, ll_chain_u(&c, 0, 0, z[i])), z[i],
                    1e-12 * (1 + fabs(z[i])));
     }
     const double v[] = { -3, 2, 3 }, back[] = { -1.711069, 5.329235, 8.80058 };
-    for (int i = 0; i < 3; i++)
-        check_near("inverse", ll_chain_z_back(&c, 0, 0, v[i]), back[i], 1e-5);
+    for (int i = 0; i < 3; i++) check_near("inverse", chain_z_back(&c, 0, 0, v[i]), back[i], 1e-5);
     double before = -INFINITY; /* onto the whole line, strictly rising */
     for (double u = -1e6; u <= 1e6; u += 1e4) {
-        const double at = ll_chain_z_back(&c, 0, 0, u);
+        const double at = chain_z_back(&c, 0, 0, u);
         assert_true(isfinite(at) && at > before);
         before = at;
     }
@@ -151,7 +150,7 @@ static void no_walls(void **state)
         assert_true(fabs(sum / N) < 1e-9 && fabs(square / N - 1) < 1e-9);
         for (double x = -30; x < 1000; x += 7.3) {
             const double u = ll_chain_u(c, 0, 0, ll_chain_z(c, 0, x));
-            check_near("back", ll_chain_y_back(c, 0, ll_chain_z_back(c, 0, 0, u)), x,
+            check_near("back", ll_chain_y_back(c, 0, chain_z_back(c, 0, 0, u)), x,
                        1e-9 * fmax(1, fabs(x)));
         }
         ll_chain_destroy(c);
@@ -196,7 +195,7 @@ static void weekly_profile(void **state)
     assert_true(many->r_s < .6 * few->r_s);
     for (int i = 0; i < 168; i++) { /* undone exactly */
         const double u = ll_chain_u(many, 0, t[i], ll_chain_z(many, 0, y[i]));
-        check_near("back", ll_chain_y_back(many, 0, ll_chain_z_back(many, 0, t[i], u)), y[i], 1e-9);
+        check_near("back", ll_chain_y_back(many, 0, chain_z_back(many, 0, t[i], u)), y[i], 1e-9);
     }
     ll_chain_destroy(few);
     ll_chain_destroy(many);

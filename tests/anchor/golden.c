@@ -1,5 +1,5 @@
 /* The anchor on uci_air against numbers of an independent program (LLAP_GOLDEN/anchor_uci.json). */
-#include "anchor/anchor.h"
+#include "dense.h"
 #include "table.h"
 
 #include <jansson.h>
@@ -148,7 +148,7 @@ static void four_windows(void **state)
             near("a_r", f.mean[lead - 1], item(ref, "a_r", j));
             near("b_r", f.sd[lead - 1], item(ref, "b_r", j));
             const double z =
-                ll_chain_z_back(wd->chain, 0, end + (double)lead, f.m + f.s * f.mean[lead - 1]);
+                chain_z_back(wd->chain, 0, end + (double)lead, f.m + f.s * f.mean[lead - 1]);
             near("median_z", z, item(ref, "median_z", j));
             near("median_ugm3", ll_chain_y_back(wd->chain, 0, z), item(ref, "median_ugm3", j));
         }
@@ -187,7 +187,7 @@ static void whole_score(void **state)
             double q[MIDPOINTS], off = 0.0, spread = 0.0, mean = 0.0;
             for (int j = 0; j < MIDPOINTS; j++) {
                 const double u = f.m + f.s * (f.mean[i] + f.sd[i] * score[j]);
-                q[j] = ll_chain_z_back(wd->chain, 0, wd->tab.t[last + 1 + i], u);
+                q[j] = chain_z_back(wd->chain, 0, wd->tab.t[last + 1 + i], u);
                 off += fabs(q[j] - truth) / MIDPOINTS;
                 mean += q[j] / MIDPOINTS;
                 spread += q[j] * (2 * j + 1 - MIDPOINTS); /* sum over pairs: q is sorted */

@@ -53,6 +53,15 @@ static long double dense_between(const family *f, size_t e, size_t g, long doubl
     return sum;
 }
 
+/* Covariance of the drift of entity e, which has no level where nothing of it is read. */
+static long double drift_between(const family *f, size_t e, long double s, long double t)
+{
+    if (f->k.drift == LL_ANCHOR_STILL) return 0;
+    for (size_t i = 0; i < f->w[e].n_obs; i++)
+        if (!isnan(f->w[e].y[i])) return dense_drift(&f->k, s, t);
+    return fmaxl(1 - dense_k(&f->k, 0), 0);
+}
+
 /* By the dense matrix: mean and variance of a new reading of entity e at time t given what any
  * entity has shown up to then; and the log density of what was shown. */
 static void dense_joint(const family *f, size_t e, double t, double *mean, double *var, double *ll)
@@ -71,7 +80,7 @@ static void dense_joint(const family *f, size_t e, double t, double *mean, doubl
     long double t1 = INFINITY;
     for (size_t g = 0; g < f->j.n; g++) t1 = fminl(t1, dense_first(&f->w[g]));
     long double sum = 0, m = 0, v = dense_between(f, e, e, 0) + f->k.nu;
-    if (!isinf(t)) v += dense_drift(&f->k, t - t1, t - t1);
+    if (!isinf(t)) v += drift_between(f, e, t - t1, t - t1);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k <= i; k++) {
             long double s = dense_between(f, of[i], of[k], (long double)at[i] - at[k]);
@@ -97,7 +106,7 @@ static void dense_joint(const family *f, size_t e, double t, double *mean, doubl
 
 static void check_family(family *f)
 {
-    double ll, loglik, m, v, size = sqrt(ll_anchor_kernel_at(&f->k, 0));
+    double ll, loglik, m, v, size = sqrt((double)dense_k(&f->k, 0));
     CHECK_OK(ll_anchor_linked_filter(&f->k, &f->j, f->w, 1, f->mean, f->var, &loglik));
     dense_joint(f, 0, INFINITY, &m, &v, &ll);
     if (!(fabs(loglik - ll) <= TOL * fmax(1, fabs(ll))))

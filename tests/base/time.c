@@ -281,79 +281,44 @@ static void fixed_digits_are_cut(void **state)
 /* ---- epoch ---- */
 
 static const struct {
-    const char  *text;
     ll_time_unit unit;
     int64_t      t;
     const char  *exact;
 } numbers[] = {
-    { "0", LL_UNIT_S, 0, "0" },
-    { "-0.0", LL_UNIT_S, 0, "0" },
-    { "1700000000", LL_UNIT_S, 1700000000 * S, "1700000000" },
-    { "+1700000000.123456789", LL_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
-    { "1700000000.1234567890000", LL_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
-    { "-1.5", LL_UNIT_S, -1500000000, "-1.5" },
-    { "-0.5", LL_UNIT_MS, -500000, "-0.5" },
-    { "1700000000123", LL_UNIT_MS, 1700000000 * S + 123000000, "1700000000123" },
-    { "1700000000123456.789", LL_UNIT_US, 1700000000 * S + 123456789, "1700000000123456.789" },
-    { "1700000000123456789", LL_UNIT_NS, 1700000000 * S + 123456789, "1700000000123456789" },
-    { "-9223372036854775808", LL_UNIT_NS, INT64_MIN, "-9223372036854775808" },
-    { "9223372036.854775807", LL_UNIT_S, INT64_MAX, "9223372036.854775807" },
-    { "000000000000000000000000001", LL_UNIT_S, S, "1" },
-    { "1.700000000000000000e+09", LL_UNIT_S, 1700000000 * S, "1700000000" },
-    { "17e8", LL_UNIT_S, 1700000000 * S, "1700000000" },
-    { "17000000000E-1", LL_UNIT_S, 1700000000 * S, "1700000000" },
-    { "0e999", LL_UNIT_S, 0, "0" },
+    { LL_UNIT_S, 0, "0" },
+    { LL_UNIT_S, S, "1" },
+    { LL_UNIT_S, 1700000000 * S, "1700000000" },
+    { LL_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
+    { LL_UNIT_S, -1500000000, "-1.5" },
+    { LL_UNIT_MS, -500000, "-0.5" },
+    { LL_UNIT_MS, 1700000000 * S + 123000000, "1700000000123" },
+    { LL_UNIT_US, 1700000000 * S + 123456789, "1700000000123456.789" },
+    { LL_UNIT_NS, 1700000000 * S + 123456789, "1700000000123456789" },
+    { LL_UNIT_NS, INT64_MIN, "-9223372036854775808" },
+    { LL_UNIT_S, INT64_MAX, "9223372036.854775807" },
 };
 
 static void epoch_numbers_are_exact(void **state)
 {
     (void)state;
-    char    text[LL_TIME_TEXT_MAX];
-    int64_t t;
+    char text[LL_TIME_TEXT_MAX];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        CHECK_OK(
-            ll_time_parse_epoch(numbers[i].text, strlen(numbers[i].text), numbers[i].unit, &t));
-        if (t != numbers[i].t) fail_msg("%s: %lld", numbers[i].text, (long long)t);
-        assert_int_equal(ll_time_format_epoch(t, numbers[i].unit, text), strlen(numbers[i].exact));
+        const size_t n = ll_time_format_epoch(numbers[i].t, numbers[i].unit, text);
+        assert_int_equal(n, strlen(numbers[i].exact));
         assert_string_equal(text, numbers[i].exact);
     }
-    for (int i = 0; i < 200000; i++) {
-        const int64_t      when = (int64_t)next_random();
-        const ll_time_unit unit = (ll_time_unit)(i % 4);
-        const size_t       n = ll_time_format_epoch(when, unit, text);
-        CHECK_OK(ll_time_parse_epoch(text, n, unit, &t));
+    for (int i = 0; i < 200000; i++) { /* the digits, without the point, are the nanoseconds */
+        const int64_t when = (int64_t)next_random();
+        const int     most = 3 * (i % 4);
+        ll_time_format_epoch(when, (ll_time_unit)(i % 4), text);
+        char     *point = strchr(text, '.');
+        const int n = point == NULL ? 0 : (int)strlen(point + 1);
+        assert_true(n <= most && (point == NULL || (n > 0 && point[n] != '0')));
+        if (point != NULL) memmove(point, point + 1, strlen(point));
+        long long t = strtoll(text, NULL, 10);
+        for (int k = n; k < most; k++) t *= 10;
         assert_int_equal(t, when);
     }
-}
-
-static void bad_numbers_say_what_is_wrong(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text, *detail;
-    } rows[] = {
-        { "", "time '' at position 1: expected a digit, found the end" },
-        { "-", "time '-' at position 2: expected a digit, found the end" },
-        { "1.", "time '1.' at position 3: expected a digit, found the end" },
-        { ".5", "time '.5' at position 1: expected a digit, found '.5'" },
-        { "1x", "time '1x' at position 2: expected a number, found 'x'" },
-        { "nan", "time 'nan' at position 1: expected a digit, found 'nan'" },
-        { "1e", "time '1e' at position 3: expected exponent 0..999, found the end" },
-        { "1e-", "time '1e-' at position 4: expected exponent 0..999, found the end" },
-        { "1e1234", "time '1e1234' at position 6: expected a number, found '4'" },
-        { "0.12345678901", "time '0.12345678901': finer than a nanosecond at position 13" },
-        { "1e-10", "time '1e-10': finer than a nanosecond at position 1" },
-    };
-    int64_t t = 42;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_detail(ll_time_parse_epoch(rows[i].text, strlen(rows[i].text), LL_UNIT_S, &t),
-                     LLAP_EFORMAT, rows[i].detail);
-    const char *const outside[] = { "9223372036.854775808", "-9223372036.854775809", "1e300",
-                                    "92233720368.54775807" };
-    for (size_t i = 0; i < 4; i++)
-        CHECK_FAIL(ll_time_parse_epoch(outside[i], strlen(outside[i]), LL_UNIT_S, &t), LLAP_ELIMIT,
-                   "' is outside the range of times");
-    assert_int_equal(t, 42);
 }
 
 static void units_are_read(void **state)
@@ -385,7 +350,6 @@ int main(void)
         cmocka_unit_test(the_common_shape_agrees_with_the_others),
         cmocka_unit_test(fixed_digits_are_cut),
         cmocka_unit_test(epoch_numbers_are_exact),
-        cmocka_unit_test(bad_numbers_say_what_is_wrong),
         cmocka_unit_test(units_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ llapdiff forecast stuck.safetensors moved.csv -q >/dev/null
 # What is said of networks changes nothing without them, and is told in one line.
 fast="--size anchor --training $quick"
 idle() {
-    llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors "$@" 2>&1 >/dev/null | grep 'nothing changes by' || echo "nothing to say"
+    llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors "$@" 2>&1 >/dev/null | grep 'no effect' || echo "nothing to say"
 }
 idle
 idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1

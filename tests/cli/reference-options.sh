@@ -5,7 +5,7 @@ brief='{"vae": {"steps": 1}, "summarizer": {"steps": 1}, "denoiser": {"steps": 1
 train -q -o m.safetensors --training "$brief" >/dev/null
 some='{"vae": {"steps": 4, "beta": 0.01}, "summarizer": {"steps": 3}, "denoiser": {"steps": 5, "ema": 0.9, "rows": 20}, "data": {"shuffle": false, "val_batches": 1}}'
 narrow='{"denoiser": {"laplace_k": 3, "num_layers": 1}, "noise": {"unconditional": 0.5}}'
-train -q -o o.safetensors --training "$some" --network "$narrow" --log o.log | sed -n 2p
+train -q -o o.safetensors --training "$some" --network "$narrow" --log o.log | sed -n 3p
 sed -n '$p' o.log | grep -o '"step":[0-9]*'
 llapdiff info o.safetensors --json | grep -E '"(beta|ema|shuffle|unconditional|size)":'
 train -q -o p.safetensors --from m.safetensors --training "$brief" >/dev/null && ! cmp -s m.safetensors p.safetensors && echo "another start"

@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
 # A few steps of sampling: under the sanitizers each costs a second.
 train() { llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 --network '{"sampling": {"steps": 3}}' "$@"; }
-train -o m.safetensors --log m.log 2>&1 | sed 's/peak memory .*/peak memory/; s/ *[0-9.]* s$/ SECONDS/' | tail -8
+train -o m.safetensors --log m.log 2>&1 | sed 's/peak memory .*/peak memory/; s/ *[0-9.]* s$/ SECONDS/' | tail -9
 cut -d, -f1 m.log | uniq -c
 train -q -o n.safetensors -j 1 --prefetch 0 --log n.log --json >n.json && cmp m.safetensors n.safetensors && cmp m.log n.log && echo "the same model and log"
 sed -n '/^  "report"/,$p' n.json | sed -E 's/("(best_after|validation|seconds|peak_memory_bytes)": )[0-9.e+-]+/\1N/'

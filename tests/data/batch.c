@@ -7,15 +7,15 @@ static const int64_t targets[] = { 0, 2 };
 static const int64_t features[] = { 2, 0, 1 };
 
 typedef struct setup {
-    llap_panel *p;
-    ll_windows *w;
-    ll_split   *s;
-    ll_scaling *sc;
-    ll_scaled  *x;
-    ll_rows    *r;
+    llap_panel      *p;
+    ll_windows      *w;
+    ll_split        *s;
+    ll_scaling      *sc;
+    ll_scaled       *x;
+    ll_example_list *r;
 } setup;
 
-static setup make_setup(llap_panel *p, const ll_window_opts *o, ll_row_view view, ll_part part)
+static setup make_setup(llap_panel *p, const ll_window_opts *o, ll_example_view view, ll_part part)
 {
     setup           t = { .p = p };
     ll_scaling_opts so = LL_SCALING_DEFAULT;
@@ -25,13 +25,13 @@ static setup make_setup(llap_panel *p, const ll_window_opts *o, ll_row_view view
     CHECK_OK(ll_split_create(t.w, &LL_SPLIT_DEFAULT, &t.s));
     CHECK_OK(ll_scaling_create(t.w, t.s, &so, &t.sc));
     CHECK_OK(ll_scaled_create(p, t.sc, &t.x));
-    CHECK_OK(ll_rows_create(t.w, t.s, part, view, &t.r));
+    CHECK_OK(ll_example_list_create(t.w, t.s, part, view, &t.r));
     return t;
 }
 
 static void free_setup(setup *t)
 {
-    ll_rows_destroy(t->r);
+    ll_example_list_destroy(t->r);
     ll_scaled_destroy(t->x);
     ll_scaling_destroy(t->sc);
     ll_split_destroy(t->s);
@@ -129,8 +129,8 @@ static void check_row(const setup *t, const ll_batch *b, int64_t i, int64_t row,
                       const ll_batch_opts *o)
 {
     int64_t m = t->r->first[row];
-    assert_int_equal(b->end[i], ll_row_end(t->r, row));
-    assert_true(b->id[i] == ll_row_id(t->r, row));
+    assert_int_equal(b->end[i], ll_example_list_end(t->r, row));
+    assert_true(b->id[i] == ll_example_list_id(t->r, row));
     bool tau = false;
     for (int64_t n = 0; n < b->n_slots; n++) {
         const int64_t    slot = i * b->n_slots + n;
@@ -164,12 +164,12 @@ static void check_batches(setup *t, const ll_batch_opts *o)
 {
     ll_batch b = { 0 };
     int64_t  row[64];
-    for (int64_t first = 0; first < t->r->n_rows; first += 37) {
+    for (int64_t first = 0; first < t->r->n_examples; first += 37) {
         int64_t n = 0;
-        for (; n < 1 + first % 7 && first + n < t->r->n_rows; n++)
-            row[n] = t->r->n_rows - 1 - first - n;
+        for (; n < 1 + first % 7 && first + n < t->r->n_examples; n++)
+            row[n] = t->r->n_examples - 1 - first - n;
         CHECK_OK(ll_batch_fill(&b, t->r, t->x, o, row, n));
-        assert_int_equal(b.n_rows, n);
+        assert_int_equal(b.n_examples, n);
         for (int64_t i = 0; i < n; i++) check_row(t, &b, i, row[i], o);
     }
     ll_batch_deinit(&b);
@@ -206,13 +206,13 @@ static ll_batch_query query_of(const setup *t, int64_t row, ll_window *slot)
                              .origin = ll_window_end(t->w, v),
                              .time = t->p->time + ll_window_query(v),
                              .n_query = v->n_query,
-                             .id = ll_row_id(t->r, row),
+                             .id = ll_example_list_id(t->r, row),
                              .observed = true };
 }
 
 static void check_same(const ll_batch *a, const ll_batch *b)
 {
-    const size_t slots = (size_t)(a->n_rows * a->n_slots), real = sizeof(float);
+    const size_t slots = (size_t)(a->n_examples * a->n_slots), real = sizeof(float);
     const size_t x = slots * (size_t)a->n_context, y = slots * (size_t)a->n_query;
     const size_t cells = x * (size_t)a->n_features, values = y * (size_t)a->n_targets;
     assert_true(a->n_context == b->n_context && a->n_query == b->n_query);
@@ -227,8 +227,8 @@ static void check_same(const ll_batch *a, const ll_batch *b)
     assert_memory_equal(a->y_obs, b->y_obs, values);
     assert_memory_equal(a->valid, b->valid, slots);
     assert_memory_equal(a->entity_mask, b->entity_mask, slots);
-    assert_memory_equal(a->id, b->id, (size_t)a->n_rows * sizeof *a->id);
-    assert_memory_equal(a->end, b->end, (size_t)a->n_rows * sizeof *a->end);
+    assert_memory_equal(a->id, b->id, (size_t)a->n_examples * sizeof *a->id);
+    assert_memory_equal(a->end, b->end, (size_t)a->n_examples * sizeof *a->end);
 }
 
 /* Of row i, where it is asked: the offsets of its first slot that is there. */
@@ -248,7 +248,7 @@ static void check_asked(const setup *t, const ll_batch_opts *o)
     ll_batch       a = { 0 }, b = { 0 };
     ll_window      slot[MOST * 5];
     ll_batch_query q[MOST];
-    for (int64_t first = 0; first + MOST <= t->r->n_rows; first += 23) {
+    for (int64_t first = 0; first + MOST <= t->r->n_examples; first += 23) {
         int64_t row[MOST];
         for (int64_t i = 0; i < MOST; i++) {
             row[i] = first + i;
@@ -320,7 +320,7 @@ static void wrong_options_are_refused(void **state)
     CHECK_FAIL(ll_loader_create(t.r, t.x, &(ll_loader_opts){ .n_groups = 0 }, &l), LLAP_EINVAL,
                "batches of 0");
     b = (ll_batch){
-        .n_rows = INT64_C(1) << 40, .n_slots = 1 << 20, .n_context = 1 << 20, .n_features = 1
+        .n_examples = INT64_C(1) << 40, .n_slots = 1 << 20, .n_context = 1 << 20, .n_features = 1
     };
     CHECK_FAIL(ll_batch_shape(&b, false), LLAP_ELIMIT, "too large");
     free_setup(&t);
@@ -330,7 +330,7 @@ static void wrong_options_are_refused(void **state)
 
 static uint64_t hash_batch(const ll_batch *b)
 {
-    const size_t slots = (size_t)(b->n_rows * b->n_slots), n = (size_t)b->n_context;
+    const size_t slots = (size_t)(b->n_examples * b->n_slots), n = (size_t)b->n_context;
     const size_t h = (size_t)b->n_query, d = (size_t)b->n_features, c = (size_t)b->n_targets;
     uint64_t     x = ll_hash(0, b->v, slots * n * d * sizeof(float));
     x = ll_hash(x, b->dv, slots * n * d * sizeof(float));
@@ -340,7 +340,7 @@ static uint64_t hash_batch(const ll_batch *b)
     x = ll_hash(x, b->delta_t, slots * n * sizeof(float));
     x = ll_hash(x, b->delta_t_y, slots * h * sizeof(float));
     x = ll_hash(x, b->window, slots * sizeof *b->window);
-    return ll_hash(x, b->id, (size_t)b->n_rows * sizeof *b->id);
+    return ll_hash(x, b->id, (size_t)b->n_examples * sizeof *b->id);
 }
 
 enum { MAX_BATCHES = 512 };
@@ -357,7 +357,7 @@ static int64_t run_epoch(ll_loader *l, int64_t epoch, uint64_t *hash, int64_t *n
         if (b == NULL) break;
         assert_true(n < MAX_BATCHES);
         hash[n++] = hash_batch(b);
-        for (int64_t i = 0; i < b->n_rows * b->n_slots; i++)
+        for (int64_t i = 0; i < b->n_examples * b->n_slots; i++)
             if (b->entity_mask[i]) {
                 assert_false(seen[b->window[i]]);
                 seen[b->window[i]] = 1;
@@ -384,7 +384,7 @@ static void epochs_are_the_same_for_any_threads(void **state)
             o.batch.diff = LL_DIFF_PLAIN;
             o.batch.hide_rate = 0.25;
             CHECK_OK(ll_loader_create(t.r, t.x, &o, &l));
-            assert_int_equal(ll_loader_batches(l), ll_rows_batches(t.r, 3));
+            assert_int_equal(ll_loader_batches(l), ll_example_list_batches(t.r, 3));
             for (int64_t epoch = 0; epoch < 2; epoch++) {
                 uint8_t *seen = calloc((size_t)t.w->n, 1);
                 int64_t  n_members, n;
@@ -403,7 +403,7 @@ static void epochs_are_the_same_for_any_threads(void **state)
             }
             ll_loader_destroy(l);
         }
-    const size_t n = (size_t)ll_rows_batches(t.r, 3) * sizeof(uint64_t);
+    const size_t n = (size_t)ll_example_list_batches(t.r, 3) * sizeof(uint64_t);
     assert_memory_equal(expected[LL_ORDER_TIME][0], expected[LL_ORDER_TIME][1], n);
     for (int order = 1; order < 3; order++) {
         assert_memory_not_equal(expected[order][0], expected[order][1], n);

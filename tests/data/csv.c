@@ -1,4 +1,5 @@
 #include "csv_text.h"
+#include "panel_equal.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -309,7 +310,7 @@ static void threads_change_nothing(void **state)
         o = LL_CSV_DEFAULT;
         o.threads = threads;
         CHECK_OK(ll_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, &b));
-        assert_true(ll_panel_equal(want, found));
+        assert_true(panel_equal(want, found));
         assert_int_equal(a.lines, b.lines);
         assert_int_equal(a.empty_lines, b.empty_lines);
         assert_int_equal(a.infinite_cells, b.infinite_cells);

@@ -36,7 +36,7 @@ static ll_batch golden_batch(const ll_tensors *g)
 {
     const ll_tensor_info tv = tensor(g, "in.V"), ty = tensor(g, "in.y");
     const int64_t       *v = tv.shape, *y = ty.shape;
-    ll_batch             b = { .n_rows = v[0],
+    ll_batch             b = { .n_examples = v[0],
                                .n_slots = v[1],
                                .n_context = v[2],
                                .n_features = v[3],
@@ -63,7 +63,7 @@ static void check_tokens(const ll_tensors *g, const ll_batch *b)
     const float         *tok = info.data;
     const int64_t        width = info.shape[3];
     assert_int_equal(width, 2 * b->n_targets);
-    for (int64_t i = 0; i < b->n_rows; i++)
+    for (int64_t i = 0; i < b->n_examples; i++)
         for (int64_t h = 0; h < b->n_query; h++)
             for (int64_t k = 0; k < b->n_slots; k++)
                 for (int64_t c = 0; c < b->n_targets; c++) {
@@ -83,15 +83,16 @@ static void the_golden_batch_is_made_usable(void **state)
     ll_batch    b = golden_batch(g);
     CHECK_OK(ll_batch_check(&b));
     const float *dt = tensor(g, "out.dt_model").data;
-    assert_memory_equal(b.valid, tensor(g, "out.mask_bn").data, (size_t)(b.n_rows * b.n_slots));
-    assert_memory_equal(b.any_obs, tensor(g, "out.obs_any").data, (size_t)(b.n_rows * b.n_query));
-    for (int64_t i = 0; i < b.n_rows * b.n_query; i++)
+    assert_memory_equal(b.valid, tensor(g, "out.mask_bn").data, (size_t)(b.n_examples * b.n_slots));
+    assert_memory_equal(b.any_obs, tensor(g, "out.obs_any").data,
+                        (size_t)(b.n_examples * b.n_query));
+    for (int64_t i = 0; i < b.n_examples * b.n_query; i++)
         assert_true(fabs((double)b.tau[i] - (double)dt[i]) <= 1e-6 * fabs((double)dt[i]));
     check_tokens(g, &b);
-    for (int64_t i = 0; i < b.n_rows * b.n_slots * b.n_context * b.n_features; i++)
+    for (int64_t i = 0; i < b.n_examples * b.n_slots * b.n_context * b.n_features; i++)
         assert_true(isfinite(b.v[i]) && isfinite(b.dv[i]));
     b.delta_t_y[b.n_query * (b.valid[0] ? 0 : 1) + 3] += 0.5f;
-    CHECK_FAIL(ll_batch_check(&b), LLAP_EINVAL, "row 0, slot");
+    CHECK_FAIL(ll_batch_check(&b), LLAP_EINVAL, "example 0, slot");
     ll_batch_deinit(&b);
     ll_tensors_close(g);
 }
@@ -160,24 +161,24 @@ static int64_t check_row_through_panel(const ll_batch *b, int64_t i)
     int64_t     of[8], vars[8], row = 0, n = 0;
     llap_panel *p = panel_of_row(b, i, of);
     for (int64_t k = 0; k < 8; k++) vars[k] = k;
-    ll_window_opts  wo = { .context_rows = b->n_context,
-                           .horizon_rows = b->n_query,
-                           .target = vars + b->n_features,
-                           .n_targets = b->n_targets };
-    ll_scaling_opts so = { .by = LL_SCALE_NONE, .feature = vars, .n_features = b->n_features };
-    ll_batch_opts   bo = { .unit_ns = 1000000 };
-    ll_windows     *w;
-    ll_scaling     *sc;
-    ll_scaled      *x;
-    ll_rows        *r;
-    ll_batch        c = { 0 };
-    uint8_t         part[8] = { LL_PART_TRAIN };
+    ll_window_opts   wo = { .context_rows = b->n_context,
+                            .horizon_rows = b->n_query,
+                            .target = vars + b->n_features,
+                            .n_targets = b->n_targets };
+    ll_scaling_opts  so = { .by = LL_SCALE_NONE, .feature = vars, .n_features = b->n_features };
+    ll_batch_opts    bo = { .unit_ns = 1000000 };
+    ll_windows      *w;
+    ll_scaling      *sc;
+    ll_scaled       *x;
+    ll_example_list *r;
+    ll_batch         c = { 0 };
+    uint8_t          part[8] = { LL_PART_TRAIN };
     CHECK_OK(ll_windows_create(p, &wo, &w));
     ll_split s = { .part = part, .n_windows = w->n, .n = { w->n } };
     CHECK_OK(ll_scaling_create(w, &s, &so, &sc));
     CHECK_OK(ll_scaled_create(p, sc, &x));
-    CHECK_OK(ll_rows_create(w, &s, LL_PART_TRAIN, LL_VIEW_JOINT, &r));
-    assert_int_equal(r->n_rows, 1); /* equal ends and query times */
+    CHECK_OK(ll_example_list_create(w, &s, LL_PART_TRAIN, LL_VIEW_JOINT, &r));
+    assert_int_equal(r->n_examples, 1); /* equal ends and query times */
     CHECK_OK(ll_batch_fill(&c, r, x, &bo, &row, 1));
     for (int64_t e = 0; e < p->n_entities; e++)
         if (c.entity_mask[e]) { /* else it has no observed target */
@@ -185,7 +186,7 @@ static int64_t check_row_through_panel(const ll_batch *b, int64_t i)
             n++;
         }
     ll_batch_deinit(&c);
-    ll_rows_destroy(r);
+    ll_example_list_destroy(r);
     ll_scaled_destroy(x);
     ll_scaling_destroy(sc);
     ll_windows_destroy(w);
@@ -200,8 +201,8 @@ static void a_golden_row_goes_through_a_panel(void **state)
     ll_batch    b = golden_batch(g);
     int64_t     n = 0;
     CHECK_OK(ll_batch_check(&b));
-    for (int64_t i = 0; i < b.n_rows; i++) n += check_row_through_panel(&b, i);
-    assert_true(n >= b.n_rows * (b.n_slots - 2));
+    for (int64_t i = 0; i < b.n_examples; i++) n += check_row_through_panel(&b, i);
+    assert_true(n >= b.n_examples * (b.n_slots - 2));
     ll_batch_deinit(&b);
     ll_tensors_close(g);
 }

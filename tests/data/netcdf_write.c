@@ -1,4 +1,5 @@
 #include "netcdf_make.h"
+#include "panel_equal.h"
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -108,7 +109,7 @@ static void what_is_written_is_read(void **state)
         CHECK_OK(ll_netcdf_write(p, path, &o));
         CHECK_OK(ll_netcdf_read(path, &o, &q, &counts));
         CHECK_OK(ll_panel_check(q));
-        if (!ll_panel_equal(p, q)) fail_msg("panel %llu differs", (unsigned long long)seed);
+        if (!panel_equal(p, q)) fail_msg("panel %llu differs", (unsigned long long)seed);
         assert_int_equal(counts.layout, LL_NETCDF_CONTIGUOUS);
         assert_int_equal(counts.ignored_vars + counts.without_time + counts.unordered, 0);
         llap_panel_destroy(p);
@@ -244,7 +245,7 @@ static void a_failed_write_changes_nothing(void **state)
     CHECK_FAIL(ll_netcdf_write(p, folder, &o), LLAP_EINVAL, "is a directory");
     CHECK_FAIL(ll_netcdf_write(p, "/no/such/folder/x.nc", &o), LLAP_ENOTFOUND, "/no/such");
     CHECK_OK(ll_netcdf_read(path, &o, &q, NULL));
-    assert_true(ll_panel_equal(p, q));
+    assert_true(panel_equal(p, q));
     llap_panel_destroy(q);
     CHECK_OK(ll_netcdf_load(o.object, path, &whole));
     ll_nc_driver broken = *whole;

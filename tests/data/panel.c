@@ -1,3 +1,4 @@
+#include "panel_equal.h"
 #include "panels.h"
 
 #include "data/names.h"
@@ -92,7 +93,7 @@ static void order_and_form_change_nothing(void **state)
         }
         CHECK_OK(build(sorted_rows, order, N_ROWS, trial % 2, LL_BUILDER_DEFAULT, &q, NULL));
         CHECK_OK(ll_panel_check(q));
-        assert_true(ll_panel_equal(p, q));
+        assert_true(panel_equal(p, q));
         llap_panel_destroy(q);
     }
     llap_panel_destroy(p);
@@ -227,7 +228,7 @@ static void an_empty_panel_is_one(void **state)
     assert_int_equal(p->n_rows + p->n_entities, 0);
     assert_int_equal(ll_panel_find_entity(p, ""), -1);
     CHECK_OK(build(NULL, NULL, 0, true, LL_BUILDER_DEFAULT, &q, NULL));
-    assert_true(ll_panel_equal(p, q));
+    assert_true(panel_equal(p, q));
     llap_panel_destroy(p);
     llap_panel_destroy(q);
     llap_panel_destroy(NULL);

@@ -1,6 +1,6 @@
 #include "panels.h"
 
-#include "data/presets/presets.h"
+#include "oracles/presets.h"
 
 static void derived_cells_are_as_defined(void **state)
 {

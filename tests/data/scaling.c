@@ -1,8 +1,8 @@
 #include "panels.h"
 #include "random_panel.h"
 
-#include "data/presets/presets.h"
-#include "data/windows/naive.h"
+#include "oracles/naive.h"
+#include "oracles/presets.h"
 
 static const int64_t first_var = 0;
 

@@ -1,7 +1,9 @@
 #include "check.h"
+#include "panel_equal.h"
 
-#include "data/synth/synth.h"
-#include "data/windows/naive.h"
+#include "data/windows/split.h"
+#include "oracles/naive.h"
+#include "oracles/synth_oracle.h"
 
 static const int64_t first_var = 0;
 
@@ -17,7 +19,7 @@ static void panels_are_as_lossy_as_asked(void **state)
     CHECK_OK(ll_synth_panel(s, &p));
     CHECK_OK(ll_synth_panel(s, &q));
     CHECK_OK(ll_panel_check(p));
-    assert_true(ll_panel_equal(p, q)); /* the same bytes every time */
+    assert_true(panel_equal(p, q)); /* the same bytes every time */
     llap_panel_destroy(q);
     assert_int_equal(p->n_entities, 6);
     assert_int_equal(p->n_vars, 3);
@@ -145,83 +147,6 @@ static void conditionals_are_exact(void **state)
     CHECK_FAIL(ll_synth_create(&o, &s), LLAP_EINVAL, "a time, period");
 }
 
-/* A decaying sine with offset obeys x[t+1] = p x[t] + q x[t-1] + r: least squares over rows. */
-static void fit(const llap_panel *p, int64_t e, int64_t from, int64_t stop, double *f, double *d)
-{
-    double a[3][4] = { { 0 } };
-    for (int64_t t = from + 1; t + 1 < stop; t++) {
-        const float *x = p->value + p->start[e] + t;
-        const double u[4] = { (double)x[0], (double)x[-1], 1, (double)x[1] };
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 4; j++) a[i][j] += u[i] * u[j];
-    }
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) {
-            if (k == i) continue;
-            const double m = a[k][i] / a[i][i];
-            for (int j = 0; j < 4; j++) a[k][j] -= m * a[i][j];
-        }
-    const double pp = a[0][3] / a[0][0], q = a[1][3] / a[1][1];
-    *d = -0.5 * log(-q);
-    *f = acos(pp / 2 * exp(*d)) / 6.283185307179586;
-}
-
-static void regimes_change_where_they_should(void **state)
-{
-    (void)state;
-    for (int decay = 0; decay < 2; decay++) {
-        ll_regime_opts o = LL_REGIME_CROSSING;
-        llap_panel    *p, *q;
-        o.decay = decay;
-        o.noise = 0;
-        CHECK_OK(ll_synth_regime(&o, &p));
-        CHECK_OK(ll_panel_check(p));
-        o.multiplier = 3;
-        CHECK_OK(ll_synth_regime(&o, &q));
-        assert_int_equal(p->n_entities, 64);
-        assert_int_equal(p->time[1] - p->time[0], INT64_C(3600000000000));
-        for (int64_t e = 0; e < 64; e++) {
-            double f[2], d[2];
-            assert_memory_equal(p->value + 288 * e, q->value + 288 * e, 216 * sizeof(float));
-            assert_true(p->value[288 * e + 216] != q->value[288 * e + 216]);
-            fit(p, e, 0, 216, &f[0], &d[0]);
-            fit(p, e, 216, 288, &f[1], &d[1]);
-            assert_true(f[0] > 0.0205 && f[0] < 0.0420 && d[0] > 0.0018 && d[0] < 0.0102);
-            assert_true(fabs(f[1] / f[0] - (decay ? 1 : 2)) < 0.02);
-            if (decay) assert_true(fabs(d[1] / d[0] - 2) < 0.1);
-        }
-        llap_panel_destroy(p);
-        llap_panel_destroy(q);
-    }
-}
-
-static void regime_windows_are_as_published(void **state)
-{
-    (void)state;
-    const ll_regime_opts geometry[] = { LL_REGIME_CROSSING, LL_REGIME_UNSEEN };
-    const int64_t        expected[][3] = { { 101, 14, 30 }, { 202, 28, 59 } };
-    for (int k = 0; k < 2; k++) {
-        llap_panel    *p;
-        ll_windows    *w;
-        ll_split      *s;
-        ll_split_opts  so = LL_SPLIT_DEFAULT;
-        ll_window_opts o = {
-            .context_rows = 96, .horizon_rows = 48, .target = &first_var, .n_targets = 1
-        };
-        CHECK_OK(ll_synth_regime(&geometry[k], &p));
-        CHECK_OK(ll_windows_create(p, &o, &w));
-        CHECK_FAIL(ll_split_create(w, &so, &s), LLAP_EINVAL, "the validation part is empty");
-        so.kind = LL_SPLIT_CONTIGUOUS;
-        CHECK_OK(ll_split_create(w, &so, &s));
-        for (int i = 0; i < 3; i++) assert_int_equal(s->n[i], 64 * expected[k][i]);
-        const int64_t last = s->last_target[k == 0 ? LL_PART_TRAIN : LL_PART_VAL];
-        assert_true(ll_synth_hours(last) == (k == 0 ? 243 : 372)); /* 372: just before the change */
-        ll_split_destroy(s);
-        ll_windows_destroy(w);
-        llap_panel_destroy(p);
-    }
-}
-
 static llap_status make_all(void *user)
 {
     (void)user;
@@ -232,17 +157,13 @@ static llap_status make_all(void *user)
     ll_window_opts wo = {
         .context_rows = 10, .horizon_rows = 2, .target = &first_var, .n_targets = 1
     };
-    ll_regime_opts ro = LL_REGIME_CROSSING;
-    double         mean[2], variance[2];
+    double mean[2], variance[2];
     o.n_rows = 50;
     llap_status st = ll_synth_create(&o, &s);
     if (st == LLAP_OK) st = ll_synth_panel(s, &p);
     if (st == LLAP_OK) st = ll_windows_create(p, &wo, &w);
     if (st == LLAP_OK) st = ll_synth_oracle(s, w, 0, mean, variance);
     ll_windows_destroy(w);
-    llap_panel_destroy(p);
-    p = NULL;
-    if (st == LLAP_OK) st = ll_synth_regime(&ro, &p);
     llap_panel_destroy(p);
     ll_synth_destroy(s);
     return st;
@@ -260,8 +181,6 @@ int main(void)
         cmocka_unit_test(panels_are_as_lossy_as_asked),
         cmocka_unit_test(the_oracle_is_calibrated),
         cmocka_unit_test(conditionals_are_exact),
-        cmocka_unit_test(regimes_change_where_they_should),
-        cmocka_unit_test(regime_windows_are_as_published),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

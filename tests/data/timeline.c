@@ -1,3 +1,4 @@
+#include "panel_equal.h"
 #include "panels.h"
 
 #include "data/gaps.h"
@@ -45,7 +46,7 @@ static void nothing_asked_changes_nothing(void **state)
     (void)state;
     llap_panel *p = panel_of(two), *q;
     CHECK_OK(ll_timeline_apply(p, &LL_TIMELINE_DEFAULT, &q, NULL));
-    assert_true(ll_panel_equal(p, q));
+    assert_true(panel_equal(p, q));
     llap_panel_destroy(p);
     llap_panel_destroy(q);
 }

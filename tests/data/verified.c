@@ -2,8 +2,8 @@
  * with "long" it does every horizon of every panel, else one of each. */
 #include "panels.h"
 
-#include "data/presets/presets.h"
-#include "data/windows/naive.h"
+#include "oracles/naive.h"
+#include "oracles/presets.h"
 
 #include <time.h>
 
@@ -72,11 +72,11 @@ static void counts_line(const set *s, const ll_preset *preset, const ll_windows 
     int64_t n_rows[3], n_batches[3];
     char    border[3][32];
     for (int k = 0; k < 3; k++) {
-        ll_rows *r;
-        CHECK_OK(ll_rows_create(w, sp, (ll_part)k, LL_VIEW_JOINT, &r));
-        n_rows[k] = r->n_rows;
-        n_batches[k] = ll_rows_batches(r, preset->batch_groups);
-        ll_rows_destroy(r);
+        ll_example_list *r;
+        CHECK_OK(ll_example_list_create(w, sp, (ll_part)k, LL_VIEW_JOINT, &r));
+        n_rows[k] = r->n_examples;
+        n_batches[k] = ll_example_list_batches(r, preset->batch_groups);
+        ll_example_list_destroy(r);
     }
     show_time(sp->last_target[LL_PART_TRAIN], s->local_hours, border[0]);
     show_time(sp->first_target[LL_PART_VAL], s->local_hours, border[1]);
@@ -166,10 +166,10 @@ static int check_scores(const set *s, int64_t horizon, const ll_score *score)
 
 static int64_t joint_rows(const ll_windows *w, const ll_split *sp, ll_part part)
 {
-    ll_rows *r;
-    CHECK_OK(ll_rows_create(w, sp, part, LL_VIEW_JOINT, &r));
-    const int64_t n = r->n_rows;
-    ll_rows_destroy(r);
+    ll_example_list *r;
+    CHECK_OK(ll_example_list_create(w, sp, part, LL_VIEW_JOINT, &r));
+    const int64_t n = r->n_examples;
+    ll_example_list_destroy(r);
     return n;
 }
 

@@ -1,6 +1,6 @@
 #include "random_panel.h"
 
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 #include "data/windows/windows.h"
 
 static const int64_t first_var = 0;
@@ -168,34 +168,38 @@ static void impossible_windows_are_refused(void **state)
 }
 
 /* Every window of the part stands in exactly one row, with all that share its end and queries. */
-static void check_rows(const ll_rows *r, const ll_windows *w, const ll_split *s, ll_part part)
+static void check_rows(const ll_example_list *r, const ll_windows *w, const ll_split *s,
+                       ll_part part)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < r->n_rows; i++)
+    for (int64_t i = 0; i < r->n_examples; i++)
         for (int64_t m = r->first[i]; m < r->first[i + 1]; m++, n++) {
             const ll_window *a = &w->at[r->member[r->first[i]]], *v = &w->at[r->member[m]];
             assert_int_equal(s->part[r->member[m]], part);
             assert_true(m == r->first[i] || v->entity > w->at[r->member[m - 1]].entity);
-            assert_int_equal(ll_window_end(w, v), ll_row_end(r, i));
+            assert_int_equal(ll_window_end(w, v), ll_example_list_end(r, i));
             assert_int_equal(v->n_query, a->n_query);
             assert_memory_equal(w->panel->time + ll_window_query(v),
                                 w->panel->time + ll_window_query(a),
                                 (size_t)v->n_query * sizeof(int64_t));
         }
     assert_int_equal(n, s->n[part]);
-    for (int64_t i = 1; i < r->n_rows; i++) {
+    for (int64_t i = 1; i < r->n_examples; i++) {
         const ll_window *a = &w->at[r->member[r->first[i - 1]]],
                         *b = &w->at[r->member[r->first[i]]];
-        assert_true(ll_row_end(r, i) >= ll_row_end(r, i - 1));
-        if (r->view == LL_VIEW_JOINT && ll_row_end(r, i) == ll_row_end(r, i - 1))
+        assert_true(ll_example_list_end(r, i) >= ll_example_list_end(r, i - 1));
+        if (r->view == LL_VIEW_JOINT && ll_example_list_end(r, i) == ll_example_list_end(r, i - 1))
             assert_true(a->n_query != b->n_query ||
                         memcmp(w->panel->time + ll_window_query(a),
                                w->panel->time + ll_window_query(b),
                                (size_t)a->n_query * sizeof(int64_t)) != 0);
     }
     for (int64_t g = 0; g < r->n_groups && r->view == LL_VIEW_JOINT; g++) {
-        assert_int_equal(ll_row_end(r, r->group[g]), ll_row_end(r, r->group[g + 1] - 1));
-        if (g > 0) assert_true(ll_row_end(r, r->group[g]) > ll_row_end(r, r->group[g] - 1));
+        assert_int_equal(ll_example_list_end(r, r->group[g]),
+                         ll_example_list_end(r, r->group[g + 1] - 1));
+        if (g > 0)
+            assert_true(ll_example_list_end(r, r->group[g]) >
+                        ll_example_list_end(r, r->group[g] - 1));
     }
 }
 
@@ -213,13 +217,13 @@ static void rows_hold_what_belongs_together(void **state)
         CHECK_OK(ll_windows_create(p, &o, &w));
         CHECK_OK(ll_split_create(w, &LL_SPLIT_DEFAULT, &sp));
         for (int k = 0; k < 6; k++) {
-            ll_rows          *r;
-            const ll_row_view view = k < 3 ? LL_VIEW_JOINT : LL_VIEW_INDEPENDENT;
-            CHECK_OK(ll_rows_create(w, sp, (ll_part)(k % 3), view, &r));
+            ll_example_list      *r;
+            const ll_example_view view = k < 3 ? LL_VIEW_JOINT : LL_VIEW_INDEPENDENT;
+            CHECK_OK(ll_example_list_create(w, sp, (ll_part)(k % 3), view, &r));
             check_rows(r, w, sp, (ll_part)(k % 3));
             assert_int_equal(r->n_slots, k < 3 ? 6 : 1);
-            if (k >= 3) assert_int_equal(r->n_rows, sp->n[k % 3]);
-            ll_rows_destroy(r);
+            if (k >= 3) assert_int_equal(r->n_examples, sp->n[k % 3]);
+            ll_example_list_destroy(r);
         }
         ll_split_destroy(sp);
         ll_windows_destroy(w);
@@ -232,18 +236,18 @@ static llap_status make_all(void *panel)
     ll_window_opts o = {
         .context_rows = 5, .horizon_rows = 4, .target = &first_var, .n_targets = 1
     };
-    ll_windows   *w = NULL;
-    ll_split     *s = NULL;
-    ll_rows      *r = NULL;
-    ll_split_opts by_entity = LL_SPLIT_DEFAULT;
+    ll_windows      *w = NULL;
+    ll_split        *s = NULL;
+    ll_example_list *r = NULL;
+    ll_split_opts    by_entity = LL_SPLIT_DEFAULT;
     by_entity.kind = LL_SPLIT_BY_ENTITY;
     llap_status st = ll_windows_create(panel, &o, &w);
     if (st == LLAP_OK) st = ll_split_create(w, &LL_SPLIT_DEFAULT, &s);
     ll_split_destroy(s);
     s = NULL;
     if (st == LLAP_OK) st = ll_split_create(w, &by_entity, &s);
-    if (st == LLAP_OK) st = ll_rows_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
-    ll_rows_destroy(r);
+    if (st == LLAP_OK) st = ll_example_list_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
+    ll_example_list_destroy(r);
     ll_split_destroy(s);
     ll_windows_destroy(w);
     return st;

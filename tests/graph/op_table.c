@@ -183,11 +183,6 @@ static ll_tensor *b_split(op_build *o)
     return ll_mul(o->g, p[0], p[2]);
 }
 
-static ll_tensor *b_repeat(op_build *o)
-{
-    return ll_square(o->g, ll_repeat(o->g, real3(o, "x"), 1, 3));
-}
-
 /* -------- products -------- */
 
 static ll_tensor *product(op_build *o, bool ta, bool tb)
@@ -434,7 +429,6 @@ const op_row op_table[] = {
     { "concat",     LL_OP_CONCAT,     b_concat,     1e-6, false, false },
     { "pad",        LL_OP_PAD,        b_pad,        1e-6, false, false },
     { "split",      LL_OP_SPLIT,      b_split,      1e-6, false, false },
-    { "repeat",     LL_OP_EXPAND,     b_repeat,     1e-6, false, false },
     { "matmul",     LL_OP_MATMUL,     b_matmul,     1e-5, false, false },
     { "matmul ta",  LL_OP_MATMUL,     b_matmul_ta,  1e-5, false, false },
     { "matmul tb",  LL_OP_MATMUL,     b_matmul_tb,  1e-5, false, false },

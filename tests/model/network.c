@@ -110,7 +110,7 @@ static void round_trips(void **state)
     c.features.calibration_edge = (ll_reals){ 2, { 24, 72 } };
     c.features.calibration_factor = (ll_reals){ 3, { 0.9, 1.1, 1.3 } };
     c.features.answer_source = LL_ANSWER_BY_BOTH;
-    c.features.view = LL_FEATURE_ROWS;
+    c.features.view = LL_FEATURE_SINGLE;
     c.patches.entities = N;
     check_round_trip(&c);
     c.options.conditioning = false;

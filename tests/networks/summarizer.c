@@ -8,6 +8,7 @@
 #include "networks/conditioning.h"
 #include "networks/summarizer.h"
 #include "nn/nn.h"
+#include "oracles/plain_layers.h"
 
 /* -------- docs/spec/model.md 11.2 -------- */
 
@@ -355,7 +356,7 @@ static ll_tensor *describe(ll_graph *g, const void *user)
     ll_tensor *mean = ll_input(g, "mean", LL_SHAPE(c->width));
     ll_tensor *deviation = ll_input(g, "deviation", LL_SHAPE(c->width));
     E = ll_context_normalise(g, E, mean, deviation);
-    ll_tensor *error = ll_nn_mse(g, E, ll_input(g, "target", ll_shape_of(E)));
+    ll_tensor *error = plain_mse(g, E, ll_input(g, "target", ll_shape_of(E)));
     return ll_add(g, loss, error);
 }
 

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu.h"
 #include "nn/nn.h"
 #include "nn/params.h"
+#include "oracles/plain_layers.h"
 
 typedef struct sizes {
     int64_t B, L, Lk, H, C;
@@ -27,7 +28,7 @@ static sizes draw_sizes(uint64_t seed, int kind)
 /* Weighted so that no gradient cancels. */
 static ll_tensor *weigh(ll_graph *g, ll_tensor *y)
 {
-    return ll_nn_mse(g, y, ll_input(g, "target", ll_shape_of(y)));
+    return plain_mse(g, y, ll_input(g, "target", ll_shape_of(y)));
 }
 
 enum {
@@ -70,14 +71,14 @@ static ll_tensor *describe(ll_graph *g, const void *cfg)
         layer.times = ll_input(g, "times", LL_SHAPE(s->B, s->L));
         break;
     case BLOCK:
-        return weigh(g, ll_nn_transformer_block(g, "b", x, c, &block));
+        return weigh(g, transformer_block(g, "b", x, c, &block));
     case BLOCK_NONE:
-        return weigh(g, ll_nn_transformer_block(g, "b", x, NULL, &block));
+        return weigh(g, transformer_block(g, "b", x, NULL, &block));
     case BLOCK_BIAS:
         block.attn_bias = ll_input(g, "bias", scores);
-        return weigh(g, ll_nn_transformer_block(g, "b", x, c, &block));
+        return weigh(g, transformer_block(g, "b", x, c, &block));
     case CROSS:
-        return weigh(g, ll_nn_cross_block(g, "b", x, kv, c, &block));
+        return weigh(g, cross_block(g, "b", x, kv, c, &block));
     case POOL:
         return weigh(g, ll_nn_summary_pool(g, "p", kv, ll_nn_linear(g, "tau", c, s->H)));
     case T2V:
@@ -126,8 +127,8 @@ static ll_tensor *describe_samples(ll_graph *g, const void *cfg)
     ll_tensor       *kv = ll_input(g, "kv", LL_SHAPE(2, 1, 5, 6));
     ll_tensor       *c = ll_input(g, "c", LL_SHAPE(2, 3));
     ll_nn_block_opts block = { .n_heads = 2, .mlp_ratio = 2 };
-    ll_tensor       *y = ll_nn_cross_block(g, "cross", x, kv, c, &block);
-    return weigh(g, ll_nn_transformer_block(g, "self", y, c, &block));
+    ll_tensor       *y = cross_block(g, "cross", x, kv, c, &block);
+    return weigh(g, transformer_block(g, "self", y, c, &block));
 }
 
 static void blocks_broadcast_over_samples(void **state)

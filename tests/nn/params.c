@@ -7,6 +7,7 @@
 #include "nn/nn.h"
 #include "nn/optim.h"
 #include "nn/params.h"
+#include "oracles/plain_layers.h"
 
 /* A small network with every kind of start, and its loss. */
 static ll_tensor *describe(ll_graph *g)
@@ -18,7 +19,7 @@ static ll_tensor *describe(ll_graph *g)
     x = ll_nn_encoder_layer(g, "layers.1", x,
                             &(ll_nn_encoder_opts){ .attn = { .n_heads = 2 }, .ff = 16 });
     x = ll_nn_spectral_linear(g, "out", x, 5, LL_INIT_NORMAL(0.5), LL_INIT_ZERO, false);
-    return ll_nn_mse(g, x, ll_input(g, "y", LL_SHAPE(2, 3, 5)));
+    return plain_mse(g, x, ll_input(g, "y", LL_SHAPE(2, 3, 5)));
 }
 
 static ll_params *new_params(const ll_backend *backend, bool train)

@@ -199,6 +199,25 @@ static llap_status plot_work(void *user)
     return st;
 }
 
+/* The end of the training range that answers lie beyond, with its name. */
+static void test_outside_training(void **state)
+{
+    (void)state;
+    scene       s;
+    size_t      n;
+    ll_fans     f = make_scene(&s, 1, true);
+    const char *line = "stroke:rgb(80%,47.45098%,65.490196%)";
+    s.fan[0].range[0] = -3; /* known, and kept to */
+    s.fan[0].range[1] = .4;
+    char *without = draw(&f, "within.svg", &n);
+    assert_null(strstr(without, line));
+    test_free(without);
+    s.fan[0].beyond[1] = true;
+    char *with = draw(&f, "beyond.svg", &n);
+    assert_non_null(strstr(with, line));
+    test_free(with);
+}
+
 static void test_failing_allocations(void **state)
 {
     (void)state;
@@ -220,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_small_multiples),
         cmocka_unit_test(test_little),
+        cmocka_unit_test(test_outside_training),
         cmocka_unit_test(test_failing_allocations),
 #endif
     };

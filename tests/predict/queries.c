@@ -130,7 +130,55 @@ static void times_come_from_a_file(void **state)
     llap_answer_destroy(a);
 }
 
-/* Beyond the horizon of training, however it is asked. */
+/* Several origins in one file: each is answered as if nothing were known after it. */
+static void origins_come_from_a_file(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = { .times = file }, at = { .at = "1970-01-10T00:00:00Z" };
+    llap_answer       *a, *b;
+    write_file("origin,entity,time\n1970-01-12,s1,1970-01-12T02:00:00Z\n"
+               "1970-01-10,s1,1970-01-10T03:00:00Z\n1970-01-10,s1,1970-01-10T01:00:00Z\n"
+               "1970-01-10,s0,1970-01-10T01:00:00Z\n1970-01-10,s0,1970-01-10T01:00:00Z\n");
+    CHECK_OK(llap_forecast(model, panel, &o, &a));
+    CHECK_OK(llap_forecast(model, panel, &at, &b)); /* hours 1 to 6 of both */
+    assert_true(a->n_rows == 4 && a->has_origin && llap_answer_view(a)->n_forecasts == 3);
+    static const int hour[] = { 1, 1, 3 };
+    for (int i = 0; i < 3; i++) {
+        const size_t same = (size_t)(6 * (i > 0) + hour[i] - 1);
+        assert_int_equal(a->rows.origin[i], 9 * 24 * HOUR);
+        assert_int_equal(a->rows.time[i], b->rows.time[same]);
+        assert_memory_equal(a->number + i * a->n_numbers, b->number + (int)same * b->n_numbers,
+                            (size_t)a->n_numbers * sizeof(double));
+    }
+    assert_int_equal(a->rows.origin[3], 11 * 24 * HOUR);
+    llap_answer_destroy(a);
+    llap_answer_destroy(b);
+    write_file("origin,time\n1970-01-10,1970-01-10T01:00:00Z\n1970-01-11,1970-01-11T01:00:00Z\n");
+    CHECK_OK(llap_forecast(model, panel, &o, &a)); /* of every entity */
+    assert_true(a->n_rows == 4 && a->rows.entity[1] == 0 && a->rows.entity[2] == 1);
+    llap_answer_destroy(a);
+    o.at = "1970-01-12T00:00:00Z";
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION,
+               "at: the file of times has origins of its own");
+    llap_impute_opts fill = { .times = file };
+    CHECK_FAIL(llap_impute(model, panel, &fill, &a), LLAP_EINVAL, "column 'origin': of forecasts");
+    o.at = NULL;
+    write_file("origin,time\n1970-01-10,1970-01-11\n1970-01-10,1970-01-10\n");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               ":3: the time does not come after its origin");
+    write_file("origin,time\nnoon,1970-01-11\n");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EFORMAT, ":2: column 'origin': ");
+    write_file("origin,time,entity\n1969-01-10,1970-01-11,s1\n");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               ":2: entity 's1' has no row up to this origin");
+    write_file("origin,time\n1969-01-10,1970-01-11\n");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               "no entity has a row up to its origins");
+    write_file("time\n1970-01-18\n1970-01-10\n");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               ":3: entity 's0': the time is not after");
+}
+
 /* Between two readings the answer lies near them, at one it is the reading; the panel is as if it
  * had empty rows there. */
 static void gaps_at_times_of_a_file(void **state)
@@ -235,7 +283,7 @@ static void wrong_questions_are_refused(void **state)
     llap_answer       *a;
     o.times = file;
     write_file("time\n1970-01-17T14:00:00Z\n");
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "does not come after");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "is not after its last row");
     write_file("entity,time\nx,1970-01-17T17:00:00Z\n");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, ":2: the data has no entity 'x'");
     write_file("a,b\n1,2\n");
@@ -243,7 +291,7 @@ static void wrong_questions_are_refused(void **state)
     write_file("");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EFORMAT, "no time in it");
     o.every = "1h";
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "no every");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "cannot be combined");
     o.times = NULL;
     o.at = "1999-01-01";
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "every: no entity");
@@ -293,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backtest_forecasts_the_test_part),
         cmocka_unit_test(times_come_from_a_file),
+        cmocka_unit_test(origins_come_from_a_file),
         cmocka_unit_test(gaps_at_times_of_a_file),
         cmocka_unit_test(gaps_survive_failed_allocations),
         cmocka_unit_test(totals_of_those_that_are_asked),

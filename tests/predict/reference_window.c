@@ -98,7 +98,8 @@ typedef struct counts {
 } counts;
 
 /* The rows of one part both ways. */
-static void compare(const ll_reference *r, const ll_rows *rows, const ll_forecaster *f, counts *n)
+static void compare(const ll_reference *r, const ll_example_list *rows, const ll_forecaster *f,
+                    counts *n)
 {
     const ll_network_config *c = &r->network->config;
     const int64_t            each = c->summarizer.tokens * c->summarizer.width;
@@ -107,7 +108,7 @@ static void compare(const ll_reference *r, const ll_rows *rows, const ll_forecas
     ll_encoded               e = { 0 };
     ll_batch                 b = { 0 };
     CHECK_OK(ll_encode(r, rows, 0, "test", &e));
-    for (int64_t i = 0; i < rows->n_rows; i++) {
+    for (int64_t i = 0; i < rows->n_examples; i++) {
         const ll_window *w = &r->windows->at[rows->member[rows->first[i]]];
         /* A window is cut where something comes later, a forecast cannot know. */
         if (rows->first[i + 1] - rows->first[i] < rows->n_slots) continue;

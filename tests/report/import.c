@@ -171,6 +171,7 @@ static void foreign(void **state)
 typedef struct edit {
     const char *drop, *rename, *to;
     bool        no_config, alias, heads, broken_alias;
+    int64_t     head_rows; /* of the heads; 0: as many as there should be */
 } edit;
 
 static void rewrite(const char *name, const edit *e)
@@ -180,6 +181,7 @@ static void rewrite(const char *name, const edit *e)
     char               names[64][128];
     int                n = 0;
     static float       head[1 << 16];
+    const int64_t      head_rows = e->head_rows > 0 ? e->head_rows : CONTEXT * N;
     CHECK_OK(ll_tensors_open(in_folder(name), &t));
     CHECK_OK(ll_tensors_writer_create(&w));
     for (size_t i = 0; i < ll_tensors_count(t); i++) {
@@ -194,7 +196,7 @@ static void rewrite(const char *name, const edit *e)
     }
     if (e->heads)
         CHECK_OK(ll_tensors_writer_add(w, "v_decoder.weight", LL_F32, 2,
-                                       (int64_t[]){ CONTEXT * N, 32 }, head));
+                                       (int64_t[]){ head_rows, 32 }, head));
     for (size_t i = 0; i < ll_tensors_metadata_count(t) && !e->no_config; i++) {
         const ll_metadata m = ll_tensors_metadata_at(t, i);
         CHECK_OK(ll_tensors_writer_metadata(w, m.key, m.value));
@@ -256,6 +258,27 @@ static void checkpoints(void **state)
     assert_int_equal(unlink(in_folder("out/denoiser.safetensors")), 0);
     CHECK_FAIL(llap_model_import(in_folder("out"), &o, &again), LLAP_ENOTFOUND,
                "denoiser.safetensors");
+}
+
+/* Heads of fewer rows than there are positions tell no number of entities: it is one. */
+static void heads_that_say_nothing(void **state)
+{
+    (void)state;
+    ll_network_config c = tiny(false);
+    llap_model       *m, *again = NULL;
+    llap_import_opts  o = opts();
+    c.options.latent = LL_LATENT_IDENTITY;
+    c.denoiser.data_dim = N;
+    m = make_model(&c);
+    CHECK_OK(llap_model_export(m, in_folder("out")));
+    llap_model_destroy(m);
+    assert_int_equal(unlink(in_folder("out/statistics.safetensors")), 0);
+    (void)unlink(in_folder("out/vae.safetensors"));
+    rewrite("out/summarizer.safetensors", &(edit){ .heads = true, .head_rows = CONTEXT - 1 });
+    CHECK_OK(llap_model_import(in_folder("out"), &o, &again));
+    assert_int_equal(again->network->config.n_entities, 1);
+    assert_int_equal(again->network->config.n_targets, N);
+    llap_model_destroy(again);
 }
 
 /* ---- the authors' tensors, where the fixtures are ---- */
@@ -412,8 +435,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back), cmocka_unit_test(foreign),
-        cmocka_unit_test(checkpoints),    cmocka_unit_test(golden_tensors),
-        cmocka_unit_test(golden_paper),
+        cmocka_unit_test(checkpoints),    cmocka_unit_test(heads_that_say_nothing),
+        cmocka_unit_test(golden_tensors), cmocka_unit_test(golden_paper),
     };
     return cmocka_run_group_tests(tests, make_folder, teardown);
 }

@@ -65,7 +65,7 @@ static ll_feature_source source(void)
 
 static ll_layout layout(bool joint)
 {
-    ll_layout l = { .view = joint ? LL_FEATURE_JOINT : LL_FEATURE_ROWS,
+    ll_layout l = { .view = joint ? LL_FEATURE_JOINT : LL_FEATURE_SINGLE,
                     .entities = N,
                     .targets = 1,
                     .covariates = 1,
@@ -86,11 +86,11 @@ static double w_at(const ll_feature_set *s, int e, int z, int back)
 static void answers_of_the_anchor_and_residuals(void **state)
 {
     (void)state;
-    const ll_layout         l = layout(true);
-    const ll_feature_source from = source();
-    const ll_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
-    ll_feature_set         *s = NULL;
-    ll_law                  law[H];
+    const ll_layout          l = layout(true);
+    const ll_feature_source  from = source();
+    const ll_feature_example row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
+    ll_feature_set          *s = NULL;
+    ll_law                   law[H];
     CHECK_OK(ll_feature_set_create(&l, &from, &row, 1, &s));
     for (int e = 0; e < N; e++) {
         const ll_anchor_request r = { .history = series[e],
@@ -119,6 +119,30 @@ static void answers_of_the_anchor_and_residuals(void **state)
     ll_feature_set_destroy(s);
 }
 
+/* What came true far out is learnt from as 6 deviations, and kept as it was for scores. */
+static void far_residuals_are_kept_and_held(void **state)
+{
+    (void)state;
+    const ll_layout          l = layout(true);
+    const ll_feature_source  from = source();
+    const ll_feature_example row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
+    const uint32_t           first = 0;
+    const float              was = u[1][103];
+    ll_feature_set          *s = NULL;
+    ll_feature_batch        *b = NULL;
+    double                   mean, sd;
+    u[1][103] = -500;
+    CHECK_OK(ll_feature_set_create(&l, &from, &row, 1, &s));
+    u[1][103] = was;
+    ll_feature_law(s, 0, 2, 1, &mean, &sd);
+    assert_float_equal((double)s->r[2 * N + 1], (-500 - mean) / sd, 1e-2);
+    CHECK_OK(ll_feature_batch_create(&l, 1, H, &b));
+    ll_feature_fill(s, &first, 1, NULL, b);
+    assert_true(b->z0[2 * N + 1] == -6.0f && b->mask[2 * N + 1] == 1.0f);
+    ll_feature_batch_destroy(b);
+    ll_feature_set_destroy(s);
+}
+
 /* hours since the last reading at the end of token j */
 static double gap_at(int e, int j)
 {
@@ -131,12 +155,12 @@ static double gap_at(int e, int j)
 static void tokens_of_joint_rows(void **state)
 {
     (void)state;
-    const ll_layout         l = layout(true);
-    const ll_feature_source from = source();
-    const ll_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
-    const int64_t           F = ll_feature_token_dim(&l), Q = ll_feature_query_dim(&l);
-    ll_feature_set         *s = NULL;
-    ll_feature_batch       *b = NULL;
+    const ll_layout          l = layout(true);
+    const ll_feature_source  from = source();
+    const ll_feature_example row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
+    const int64_t            F = ll_feature_token_dim(&l), Q = ll_feature_query_dim(&l);
+    ll_feature_set          *s = NULL;
+    ll_feature_batch        *b = NULL;
     CHECK_OK(ll_feature_set_create(&l, &from, &row, 1, &s));
     CHECK_OK(ll_feature_batch_create(&l, 2, H + 2, &b));
     ll_feature_fill(s, (const uint32_t[]){ 0 }, 1, NULL, b);
@@ -170,11 +194,11 @@ static void tokens_of_joint_rows(void **state)
 static void tokens_of_single_rows(void **state)
 {
     (void)state;
-    const ll_layout         l = layout(false);
-    const ll_feature_source from = source();
-    const ll_feature_row    row[2] = {
-           { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
-           { .origin = 1100, .entity = 2, .n_query = H - 3, .t_query = tq, .id = 8 },
+    const ll_layout          l = layout(false);
+    const ll_feature_source  from = source();
+    const ll_feature_example row[2] = {
+        { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+        { .origin = 1100, .entity = 2, .n_query = H - 3, .t_query = tq, .id = 8 },
     };
     const int64_t     F = ll_feature_token_dim(&l);
     ll_feature_set   *s = NULL;
@@ -215,9 +239,9 @@ static ll_feature_set *set_by_entity(ll_residual residual)
     static const ll_anchor_model *anchors[2];
     static const ll_series *const both[2] = { series, series };
     ll_layout                     l = layout(false);
-    const ll_feature_row          row[2] = {
-                 { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
-                 { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
+    const ll_feature_example      row[2] = {
+             { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+             { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
     };
     ll_feature_set *s = NULL;
     anchors[0] = anchors[1] = anchor;
@@ -308,11 +332,11 @@ static void residuals_without_anchor(void **state)
 static void training_varies_rows_by_name_alone(void **state)
 {
     (void)state;
-    const ll_layout         l = layout(false);
-    const ll_feature_source from = source();
-    const ll_feature_row    row[2] = {
-           { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
-           { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
+    const ll_layout          l = layout(false);
+    const ll_feature_source  from = source();
+    const ll_feature_example row[2] = {
+        { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+        { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
     };
     const ll_feature_noise o = {
         .seed = 5, .step = 3, .noise = 0.1, .drop = 0.3, .strange = 0.5, .shift = 1, .subset = 1
@@ -338,12 +362,12 @@ static void training_varies_rows_by_name_alone(void **state)
 static llap_status work(void *user)
 {
     (void)user;
-    const ll_layout         l = layout(true);
-    const ll_feature_source from = source();
-    const ll_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq };
-    ll_feature_set         *s = NULL;
-    ll_feature_batch       *b = NULL;
-    llap_status             st = ll_feature_set_create(&l, &from, &row, 1, &s);
+    const ll_layout          l = layout(true);
+    const ll_feature_source  from = source();
+    const ll_feature_example row = { .origin = 1100, .n_query = H, .t_query = tq };
+    ll_feature_set          *s = NULL;
+    ll_feature_batch        *b = NULL;
+    llap_status              st = ll_feature_set_create(&l, &from, &row, 1, &s);
     if (st == LLAP_OK) st = ll_feature_batch_create(&l, 2, H, &b);
     if (st == LLAP_OK) st = ll_feature_set_remember(s, 1 << 20);
     ll_feature_batch_destroy(b);
@@ -379,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts),
         cmocka_unit_test(answers_of_the_anchor_and_residuals),
+        cmocka_unit_test(far_residuals_are_kept_and_held),
         cmocka_unit_test(tokens_of_joint_rows),
         cmocka_unit_test(tokens_of_single_rows),
         cmocka_unit_test(tokens_by_entity),

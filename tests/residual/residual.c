@@ -224,7 +224,8 @@ static void device_examples_are_filled_as_here(void **state)
     for (uint32_t i = 0; i < B; i++) {
         index[i] = i % WINDOWS;
         const ll_feature_choice c = ll_feature_choose(set, index[i], &vary);
-        const ll_rng noise = ll_rng_make(5, LL_STREAM_DIFFUSE, set->row[index[i]].id, 0, vary.step);
+        const ll_rng            noise =
+            ll_rng_make(5, LL_STREAM_DIFFUSE, set->example[index[i]].id, 0, vary.step);
         shifts[i] = (float)c.shift;
         entity[i] = (float)c.entity;
         ll_rng_fill_normal(&noise, 0, (size_t)(H * Z), eps + i * H * Z);

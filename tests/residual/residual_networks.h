@@ -27,7 +27,7 @@ static int set_up(void **state)
     const ll_anchor_spec   spec = { .context = 24, .horizon = H };
     const ll_anchor_kernel k = ll_anchor_kernel_hourly();
     const ll_chain_opts    o = { .transform = true, .z_clip = 5 };
-    ll_feature_row         row[WINDOWS];
+    ll_feature_example     row[WINDOWS];
     for (int e = 0; e < N; e++) {
         const ll_rng r = ll_rng_make(3, LL_STREAM_TEST, (uint64_t)e, 0, 0);
         for (uint64_t i = 0; i < ROWS; i++) {
@@ -46,7 +46,7 @@ static int set_up(void **state)
     if (ll_anchor_model_create(&spec, chain, &k, 4, &anchor) != LLAP_OK) return 1;
     for (int w = 0; w < WINDOWS; w++) {
         for (int q = 0; q < H; q++) tq[w][q] = 40.0 + 8 * w + q + 1;
-        row[w] = (ll_feature_row){
+        row[w] = (ll_feature_example){
             .origin = 40 + 8 * w, .n_query = H, .t_query = tq[w], .id = (uint64_t)w
         };
     }

@@ -5,7 +5,7 @@
 
 #include "base/rng/rng.h"
 #include "base/sort.h"
-#include "data/presets/presets.h"
+#include "oracles/presets.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
 #include "score/metric.h"

@@ -1,12 +1,9 @@
 /* A model of size anchor from training to answers, on a made-up network of sensors. */
-#include "folder.h"
-#include "sensors.h"
+#include "damaged.h"
 
 #include "base/file.h"
-#include "base/safetensors.h"
 #include "predict/tables/numbers.h"
 
-#include <omp.h>
 #include <unistd.h>
 
 static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
@@ -16,13 +13,8 @@ static int set_up(void **state)
 {
     if (make_folder(state) != 0) return 1;
     panel = make_panel("no2", "noise", ENTITIES);
-    llap_train_opts o = { 0 };
-    o.size = LLAP_TRAIN_SIZE_ANCHOR;
-    o.target = "no2";
-    o.context = "2d";
-    o.horizon = "24";
-    o.training = "{\"anchor\": {\"steps\": 60, \"rows\": 24}}";
-    return llap_train(panel, &o, &model) != LLAP_OK;
+    model = train_anchor(panel);
+    return 0;
 }
 
 static int tear_down(void **state)
@@ -30,56 +22,6 @@ static int tear_down(void **state)
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return remove_folder(state);
-}
-
-/* One weather for all; each sensor is silent half of its half days. */
-static llap_panel *make_linked_panel(void)
-{
-    ll_panel_builder *b;
-    llap_panel       *p;
-    uint32_t          v, e;
-    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
-    CHECK_OK(ll_panel_builder_var(b, "no2", 3, &v));
-    for (uint64_t k = 0; k < ENTITIES; k++) {
-        const char name[2] = { 's', (char)('0' + k) };
-        CHECK_OK(ll_panel_builder_entity(b, name, 2, &e));
-        const ll_rng shared = ll_rng_make(6, LL_STREAM_TEST, 0, 0, 0);
-        const ll_rng own = ll_rng_make(6, LL_STREAM_TEST, 1 + k, 0, 0);
-        double       drift = 0;
-        for (uint64_t i = 0; i < ROWS; i++) {
-            drift = 0.98 * drift + 0.2 * (double)ll_rng_normal(&shared, i);
-            const double x = 50 + 8 * drift + (double)ll_rng_normal(&own, i);
-            const bool   silent = ll_rng_uniform(&own, ROWS + i / 12) < 0.5f;
-            const float  row = silent ? NAN : (float)x;
-            CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * HOUR, &row));
-        }
-    }
-    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
-    ll_panel_builder_destroy(b);
-    return p;
-}
-
-static char *forecast_text(const llap_model *m, const llap_panel *p)
-{
-    llap_forecast_opts o = { 0 };
-    llap_answer       *a;
-    char              *text;
-    CHECK_OK(llap_forecast(m, p, &o, &a));
-    assert_int_equal(a->n_rows, (size_t)(24 * p->n_entities));
-    CHECK_OK(llap_answer_json(a, &text));
-    llap_answer_destroy(a);
-    return text;
-}
-
-static char *impute_text(const llap_model *m, const llap_panel *p)
-{
-    const llap_impute_opts o = { 0 };
-    llap_answer           *a;
-    char                  *text;
-    CHECK_OK(llap_impute(m, p, &o, &a));
-    CHECK_OK(llap_answer_json(a, &text));
-    llap_answer_destroy(a);
-    return text;
 }
 
 static void a_saved_model_answers_the_same_and_saves_the_same(void **state)
@@ -101,61 +43,6 @@ static void a_saved_model_answers_the_same_and_saves_the_same(void **state)
     ll_map_close(&a);
     ll_map_close(&b);
     llap_model_destroy(again);
-}
-
-/* Copies the model's file with one thing changed. */
-typedef struct change {
-    const char *tensor, *rename; /* a tensor gets another name */
-    const char *shrink;          /* or loses its last element */
-    const char *nan;             /* or its first element becomes NaN */
-    const char *drop;            /* or this metadata is left out */
-    const char *key, *from, *to; /* or in this metadata from becomes to */
-    const char *message;         /* what loading must say */
-} change;
-
-static void expect_refusal(const change *c)
-{
-    ll_tensors        *t;
-    ll_tensors_writer *w;
-    double             copy[64];
-    char              *text = NULL;
-    CHECK_OK(ll_tensors_open(in_folder("a"), &t));
-    CHECK_OK(ll_tensors_writer_create(&w));
-    for (size_t i = 0; i < ll_tensors_count(t); i++) {
-        ll_tensor_info x = ll_tensors_at(t, i);
-        if (c->tensor != NULL && strcmp(c->tensor, x.name) == 0) x.name = c->rename;
-        if (c->shrink != NULL && strcmp(c->shrink, x.name) == 0) x.shape[0]--;
-        if (c->nan != NULL && strcmp(c->nan, x.name) == 0) {
-            memcpy(copy, x.data, x.n_bytes);
-            copy[0] = NAN;
-            x.data = copy;
-        }
-        CHECK_OK(ll_tensors_writer_add(w, x.name, x.dtype, x.rank, x.shape, x.data));
-    }
-    for (size_t i = 0; i < ll_tensors_metadata_count(t); i++) {
-        const ll_metadata m = ll_tensors_metadata_at(t, i);
-        const char       *value = m.value;
-        if (c->drop != NULL && strcmp(c->drop, m.key) == 0) continue;
-        if (c->key != NULL && strcmp(c->key, m.key) == 0) {
-            const char *at = strstr(value, c->from);
-            assert_non_null(at);
-            const size_t n = strlen(value) + strlen(c->to) + 1;
-            text = ll_new(n, 1);
-            snprintf(text, n, "%.*s%s%s", (int)(at - value), value, c->to, at + strlen(c->from));
-            value = text;
-        }
-        CHECK_OK(ll_tensors_writer_metadata(w, m.key, value));
-    }
-    CHECK_OK(ll_tensors_writer_save(w, in_folder("changed")));
-    llap_model       *m = NULL;
-    const llap_status st = llap_model_load(in_folder("changed"), &m);
-    assert_null(m);
-    if (st == LLAP_OK || strstr(llap_error_detail(), c->message) == NULL)
-        fail_msg("expected '%s', found '%s'", c->message, llap_error_detail());
-    assert_non_null(strstr(llap_error_detail(), "changed"));
-    ll_tensors_writer_destroy(w);
-    ll_tensors_close(t);
-    ll_free(text);
 }
 
 static void a_damaged_file_is_refused_by_name(void **state)
@@ -193,6 +80,10 @@ static void a_damaged_file_is_refused_by_name(void **state)
           .from = "\"knots\":[-",
           .to = "\"knots\":[99",
           .message = "knots" },
+        { .key = "llapdiff.config",
+          .from = "\"knots\":[-",
+          .to = "\"knots\":[-99999",
+          .message = "knots" }, /* in order, but no values of any chain */
         { .key = "llapdiff.config", .from = "\"tails\"", .to = "\"tales\"", .message = "tales" },
         { .key = "llapdiff.config", .from = "\"tails\"", .to = "\"log\"", .message = "y_0" },
         { .key = "llapdiff.config",
@@ -238,43 +129,6 @@ static void quantiles_are_ordered_and_hold_the_truth(void **state)
     }
     assert_true(n > 300);
     assert_true(inside > 0.7 * n && inside < 0.9 * n);
-}
-
-/* Paths have the margins of the forecast and move smoothly; each is the same however many are
- * asked for. */
-static void samples_are_joint_paths(void **state)
-{
-    (void)state;
-    enum { PATHS = 400 };
-    llap_forecast_opts o = { 0 };
-    llap_answer       *many, *few, *law;
-    o.quantiles = "0.1,0.5,0.9";
-    CHECK_OK(llap_forecast(model, panel, &o, &law));
-    o.samples = PATHS;
-    o.keep_samples = 1;
-    CHECK_OK(llap_forecast(model, panel, &o, &many));
-    o.samples = 3;
-    CHECK_OK(llap_forecast(model, panel, &o, &few));
-    assert_memory_equal(many->number, few->number, 3 * 24 * sizeof(double));
-    for (int q = 0; q < 24; q++) { /* of the first entity */
-        int          below = 0;
-        const double low = law->number[q * 4 + 1];
-        for (int k = 0; k < PATHS; k++) below += many->number[k * 24 + q] < low;
-        assert_true(abs(below - PATHS / 10) < 5 * 6);
-    }
-    double far = 0, near = 0;
-    for (int k = 0; k + 1 < PATHS; k++) {
-        const double *x = many->number + k * 24, *y = x + 24;
-        near += fabs(x[12] - x[11]);
-        far += fabs(x[12] - y[11]); /* another path's neighbour */
-    }
-    assert_true(near < 0.7 * far);
-    o.samples = -1;
-    llap_answer *none;
-    CHECK_FAIL(llap_forecast(model, panel, &o, &none), LLAP_EOPTION, "samples");
-    llap_answer_destroy(many);
-    llap_answer_destroy(few);
-    llap_answer_destroy(law);
 }
 
 static void spans_are_durations_or_steps(void **state)
@@ -353,119 +207,6 @@ static void a_new_entity_is_forecast_too(void **state)
     llap_panel_destroy(more);
 }
 
-static void gaps_are_filled_and_measurements_kept(void **state)
-{
-    (void)state;
-    llap_impute_opts o = { 0 };
-    llap_answer     *a;
-    CHECK_OK(llap_impute(model, panel, &o, &a));
-    int64_t missing = 0;
-    for (int64_t r = 0; r < panel->n_rows; r++) missing += !ll_panel_observed(panel, r, 0);
-    assert_int_equal(a->n_rows, (size_t)missing);
-    for (size_t i = 0; i < a->n_rows; i++) assert_true(isfinite(a->number[i * 8]));
-    llap_answer_destroy(a);
-    o.all = 1;
-    CHECK_OK(llap_impute(model, panel, &o, &a));
-    assert_int_equal(a->n_rows, (size_t)panel->n_rows);
-    for (size_t i = 0; i < a->n_rows; i++) {
-        const int64_t row = panel->start[a->rows.entity[i]] + a->rows.time[i] / HOUR;
-        if (a->rows.observed[i])
-            assert_true(a->number[i * 8] == (double)panel->value[row * panel->n_vars]);
-    }
-    llap_answer_destroy(a);
-}
-
-/* Draws instead of quantiles: their margins are the quantiles, what was measured stays. */
-static void draws_of_gaps(void **state)
-{
-    (void)state;
-    enum { DRAWS = 300 };
-    llap_impute_opts o = { 0 };
-    llap_answer     *law, *many, *few;
-    o.quantiles = "0.1,0.5,0.9";
-    o.all = 1;
-    CHECK_OK(llap_impute(model, panel, &o, &law));
-    o.keep_samples = 1;
-    o.samples = DRAWS;
-    CHECK_OK(llap_impute(model, panel, &o, &many));
-    o.samples = 2;
-    const int threads = omp_get_max_threads();
-    omp_set_num_threads(threads == 1 ? 2 : 1);
-    CHECK_OK(llap_impute(model, panel, &o, &few));
-    omp_set_num_threads(threads);
-    assert_int_equal(many->n_rows, law->n_rows * DRAWS);
-    double below = 0, missing = 0;
-    size_t first = 0; /* of the entity; all rows are asked about */
-    for (size_t i = 0; i < law->n_rows; i++) {
-        if (i > 0 && law->rows.entity[i] != law->rows.entity[i - 1]) first = i;
-        const size_t e = (size_t)law->rows.entity[i];
-        const size_t n = (size_t)(panel->start[e + 1] - panel->start[e]);
-        for (size_t k = 0; k < DRAWS; k++) {
-            const size_t at = first * DRAWS + k * n + i - first;
-            assert_int_equal(many->rows.sample[at], k);
-            assert_int_equal(many->rows.time[at], law->rows.time[i]);
-            assert_int_equal(many->rows.observed[at], law->rows.observed[i]);
-            if (k < 2) assert_true(few->number[first * 2 + k * n + i - first] == many->number[at]);
-            if (law->rows.observed[i]) assert_true(many->number[at] == law->number[i * 4]);
-            else below += many->number[at] < law->number[i * 4 + 1];
-        }
-        missing += !law->rows.observed[i];
-    }
-    assert_true(missing > 20 && fabs(below / (missing * DRAWS) - 0.1) < 0.01);
-    o.samples = -1;
-    llap_answer *none;
-    CHECK_FAIL(llap_impute(model, panel, &o, &none), LLAP_EOPTION, "samples");
-    llap_answer_destroy(law);
-    llap_answer_destroy(many);
-    llap_answer_destroy(few);
-}
-
-/* Draws of totals are the totals of the draws. */
-static void totals_keep_their_draws(void **state)
-{
-    (void)state;
-    llap_forecast_opts o = { 0 };
-    llap_answer       *paths, *total;
-    o.samples = 4;
-    o.keep_samples = 1;
-    CHECK_OK(llap_forecast(model, panel, &o, &paths));
-    o.total = 1;
-    CHECK_OK(llap_forecast(model, panel, &o, &total));
-    const size_t h = paths->n_rows / total->n_rows;
-    assert_int_equal(total->n_rows, 4 * (size_t)panel->n_entities);
-    for (size_t i = 0; i < total->n_rows; i++) {
-        double sum = 0;
-        for (size_t k = 0; k < h; k++) sum += paths->number[i * h + k];
-        assert_true(total->number[i] == sum);
-        assert_int_equal(total->rows.sample[i], i % 4);
-        assert_int_equal(total->rows.time[i], paths->rows.time[i * h + h - 1]);
-    }
-    llap_answer_destroy(paths);
-    llap_answer_destroy(total);
-}
-
-/* From the past alone, what is said about a cell does not depend on what else is asked. */
-static void causal_answers_stand_alone(void **state)
-{
-    (void)state;
-    llap_impute_opts o = { 0 };
-    llap_answer     *gaps, *all;
-    size_t           at = 0;
-    o.causal = 1;
-    CHECK_OK(llap_impute(model, panel, &o, &gaps));
-    o.all = 1;
-    CHECK_OK(llap_impute(model, panel, &o, &all));
-    for (size_t i = 0; i < all->n_rows; i++) {
-        if (all->rows.observed[i]) continue;
-        assert_true(at < gaps->n_rows && gaps->rows.time[at] == all->rows.time[i]);
-        assert_memory_equal(gaps->number + 8 * at, all->number + 8 * i, 8 * sizeof(double));
-        at++;
-    }
-    assert_int_equal(at, gaps->n_rows);
-    llap_answer_destroy(gaps);
-    llap_answer_destroy(all);
-}
-
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -517,116 +258,6 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'no2'");
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'so2', 'noise'");
     llap_panel_destroy(other);
-}
-
-static double test_crps(const llap_model *m, const llap_panel *p)
-{
-    llap_evaluate_opts o = { 0 };
-    o.stride = "3";
-    o.samples = 100;
-    ll_json     *j = evaluate(m, p, &o);
-    const double crps = score(j, "model", "crps");
-    ll_json_destroy(j);
-    return crps;
-}
-
-static void a_link_file_is_checked(llap_model *linked)
-{
-    static const change changes[] = {
-        { .shrink = "anchor.0.loadings", .message = "anchor.0.loadings: expected F64 [3," },
-        { .nan = "anchor.0.loadings", .message = "anchor.0.loadings: element 0 is not a finite" },
-        { .tensor = "anchor.0.loadings", .rename = "anchor.0.loading", .message = "share" },
-        { .key = "llapdiff.config",
-          .from = "\"share\":[1",
-          .to = "\"share\":[2",
-          .message = "share" },
-        { .key = "llapdiff.config", .from = "\"share\"", .to = "\"shore\"", .message = "share" },
-        { .shrink = "anchor.0.near_both", .message = "anchor.0.near_both: expected F64 [3,3]" },
-        { .nan = "anchor.0.near_both", .message = "anchor.0.near_both: element 0 is not a finite" },
-        { .tensor = "anchor.0.near_past",
-          .rename = "anchor.0.near_pasd",
-          .message = "anchors[0].near_past' without a tensor" },
-        { .key = "llapdiff.config",
-          .from = "\"near_both\"",
-          .to = "\"near_boat\"",
-          .message = "near_both" },
-    };
-    CHECK_OK(llap_model_save(linked, in_folder("a")));
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) expect_refusal(&changes[i]);
-    linked->anchor[0]->loading[0] = 1.5;
-    CHECK_OK(llap_model_save(linked, in_folder("a")));
-    llap_model *m;
-    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "squared loadings sum to");
-    linked->anchor[0]->loading[0] = 0.5;
-    double *cov = linked->anchor[0]->neighbours[LL_ANCHOR_BOTH].cov, kept = cov[1];
-    cov[1] += 0.01;
-    CHECK_OK(llap_model_save(linked, in_folder("a")));
-    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "near_both: is not symmetric");
-    cov[1] = kept;
-    cov[4] = -1;
-    CHECK_OK(llap_model_save(linked, in_folder("a")));
-    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "near_both: is no covariance");
-}
-
-static llap_status load_and_forecast(void *user)
-{
-    llap_model        *m = NULL;
-    llap_answer       *a = NULL, *b = NULL;
-    llap_forecast_opts f = { 0 };
-    llap_status        st = llap_model_load(in_folder("a"), &m);
-    f.horizon = "3";
-    if (st == LLAP_OK) st = llap_forecast(m, user, &f, &a);
-    f.samples = 2;
-    f.keep_samples = 1;
-    if (st == LLAP_OK) st = llap_forecast(m, user, &f, &b);
-    llap_answer_destroy(a);
-    llap_answer_destroy(b);
-    llap_model_destroy(m);
-    return st;
-}
-
-/* Where sensors share their weather and fall silent, validation links them, and that pays. */
-static void linked_entities_are_forecast_better(void **state)
-{
-    (void)state;
-    llap_panel     *p = make_linked_panel();
-    llap_model     *linked, *apart, *again;
-    char           *text;
-    llap_train_opts o = { 0 };
-    o.size = LLAP_TRAIN_SIZE_ANCHOR;
-    o.target = "no2";
-    o.context = "7d";
-    o.horizon = "24";
-    o.training = "{\"anchor\": {\"steps\": 60, \"rows\": 24, \"cycles\": 0}}";
-    CHECK_OK(llap_train(p, &o, &apart));
-    o.link = 1;
-    CHECK_OK(llap_train(p, &o, &linked));
-    assert_true(linked->anchor[0]->link.rank > 0 && apart->anchor[0]->link.rank == 0);
-    const double one = test_crps(linked, p), two = test_crps(apart, p);
-    print_message("test CRPS linked %.4f, apart %.4f\n", one, two);
-    assert_true(one < 0.985 * two);
-    CHECK_OK(llap_model_describe(linked, 0, &text));
-    assert_non_null(strstr(text, "forecasts look at all entities: linked by "));
-    assert_non_null(strstr(text, "gaps are filled with the help of the other entities"));
-    llap_text_free(text);
-
-    CHECK_OK(llap_model_save(linked, in_folder("a")));
-    CHECK_OK(llap_model_load(in_folder("a"), &again));
-    char *before = forecast_text(linked, p), *after = forecast_text(again, p);
-    assert_string_equal(before, after);
-    llap_text_free(before);
-    llap_text_free(after);
-    before = impute_text(linked, p);
-    after = impute_text(again, p);
-    assert_string_equal(before, after);
-    llap_text_free(before);
-    llap_text_free(after);
-    check_every_failed_allocation(load_and_forecast, p);
-    a_link_file_is_checked(again);
-    llap_model_destroy(linked);
-    llap_model_destroy(apart);
-    llap_model_destroy(again);
-    llap_panel_destroy(p);
 }
 
 static llap_panel *few; /* rows of those */
@@ -685,17 +316,11 @@ int main(void)
         cmocka_unit_test(a_saved_model_answers_the_same_and_saves_the_same),
         cmocka_unit_test(a_damaged_file_is_refused_by_name),
         cmocka_unit_test(quantiles_are_ordered_and_hold_the_truth),
-        cmocka_unit_test(samples_are_joint_paths),
         cmocka_unit_test(spans_are_durations_or_steps),
         cmocka_unit_test(numbers_as_times_by_entity),
         cmocka_unit_test(a_new_entity_is_forecast_too),
-        cmocka_unit_test(gaps_are_filled_and_measurements_kept),
-        cmocka_unit_test(draws_of_gaps),
-        cmocka_unit_test(totals_keep_their_draws),
-        cmocka_unit_test(causal_answers_stand_alone),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),
-        cmocka_unit_test(linked_entities_are_forecast_better),
         cmocka_unit_test(normal_scores_are_exact),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -93,7 +93,7 @@ static int64_t check_stopped(const char *stage, const char *what)
     assert_true(has(detail, part));
     assert_true(has(detail, "; window"));
     assert_true(has(detail, "1970-01-"));
-    assert_true(has(detail, "; 2 such steps were skipped before it, no more are; "));
+    assert_true(has(detail, "; 2 such steps were skipped already, which is the limit; "));
     assert_true(has(said, "the step is skipped (1 of 2)"));
     assert_true(has(said, "the step is skipped (2 of 2)"));
     return step;
@@ -103,7 +103,7 @@ static int64_t check_stopped(const char *stage, const char *what)
 static void check_resumed(llap_train_opts o, const char *stage, const char *what, int64_t step)
 {
     char part[200];
-    snprintf(part, sizeof part, "the state after step %lld is in %s; a smaller `lr` may help",
+    snprintf(part, sizeof part, "the state after step %lld is in %s; try a smaller `lr`",
              (long long)step - 1, o.state);
     assert_true(has(llap_error_detail(), part));
     assert_int_equal(access(o.state, F_OK), 0);
@@ -128,7 +128,7 @@ static void check_guard(llap_train_opts o, const char *stage, const char *what)
     said[0] = '\0';
     assert_int_equal(train(&o), LLAP_ENUMERIC);
     const int64_t step = check_stopped(stage, what);
-    assert_true(has(llap_error_detail(), "; no state was kept; a smaller `lr` may help"));
+    assert_true(has(llap_error_detail(), "; no state was kept; try a smaller `lr`"));
     o.state = in_folder("state");
     assert_int_equal(train(&o), LLAP_ENUMERIC);
     assert_int_equal(check_stopped(stage, what), step);

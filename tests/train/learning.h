@@ -7,7 +7,7 @@
 
 #include "anchor/anchor.h"
 #include "base/json.h"
-#include "data/synth/synth.h"
+#include "oracles/synth_oracle.h"
 #include "predict/frame.h"
 #include "score/readings.h"
 

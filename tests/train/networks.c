@@ -338,15 +338,15 @@ static void the_spread_is_made_to_hold(void **state)
     static float         r[R * H], x[R * SAMPLES * H];
     static const double  t[H] = { 1, 2, 30, 31 };
     const ll_rng         rng = ll_rng_make(3, LL_STREAM_TEST, 0, 0, 0);
-    ll_feature_row       row[R];
+    ll_feature_example   row[R];
     const ll_feature_set set = {
-        .c = { .view = LL_FEATURE_ROWS, .targets = 1 }, .n = R, .h = H, .row = row, .r = r
+        .c = { .view = LL_FEATURE_SINGLE, .targets = 1 }, .n = R, .h = H, .example = row, .r = r
     };
     const ll_reals edge = { .n = 1, .v = { 24 } };
     const double   deviation[] = { 0.5, 0.77, 0.9, 1, 1.2 };
     for (int k = 0; k < 5; k++) {
         ll_reals factor = { 0 };
-        for (int i = 0; i < R; i++) row[i] = (ll_feature_row){ .n_query = H, .t_query = t };
+        for (int i = 0; i < R; i++) row[i] = (ll_feature_example){ .n_query = H, .t_query = t };
         for (int i = 0; i < R * H; i++) r[i] = i % 9 == 0 ? NAN : ll_rng_normal(&rng, (uint64_t)i);
         for (int i = 0; i < R * SAMPLES * H; i++)
             x[i] = (i % H < 2 ? (float)deviation[k] : 1.0f) *

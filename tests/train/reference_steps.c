@@ -14,13 +14,13 @@
 /* ---- the data, by the data layer's own means ---- */
 
 typedef struct view {
-    llap_panel *panel;
-    ll_windows *w;
-    ll_split   *split;
-    ll_scaling *scaling;
-    ll_scaled  *scaled;
-    ll_rows    *rows;
-    ll_loader  *loader;
+    llap_panel      *panel;
+    ll_windows      *w;
+    ll_split        *split;
+    ll_scaling      *scaling;
+    ll_scaled       *scaled;
+    ll_example_list *rows;
+    ll_loader       *loader;
 } view;
 
 static void view_init(view *v, const llap_model *m, llap_panel *p)
@@ -37,7 +37,7 @@ static void view_init(view *v, const llap_model *m, llap_panel *p)
     CHECK_OK(ll_frame_split(&m->frame, v->w, &v->split));
     CHECK_OK(ll_scaling_create(v->w, v->split, &LL_SCALING_DEFAULT, &v->scaling));
     CHECK_OK(ll_scaled_create(p, v->scaling, &v->scaled));
-    CHECK_OK(ll_rows_create(v->w, v->split, LL_PART_TRAIN, LL_VIEW_JOINT, &v->rows));
+    CHECK_OK(ll_example_list_create(v->w, v->split, LL_PART_TRAIN, LL_VIEW_JOINT, &v->rows));
     CHECK_OK(ll_loader_create(v->rows, v->scaled, &lo, &v->loader));
     CHECK_OK(ll_loader_start(v->loader, 0));
 }
@@ -45,7 +45,7 @@ static void view_init(view *v, const llap_model *m, llap_panel *p)
 static void view_deinit(view *v)
 {
     ll_loader_destroy(v->loader);
-    ll_rows_destroy(v->rows);
+    ll_example_list_destroy(v->rows);
     ll_scaled_destroy(v->scaled);
     ll_scaling_destroy(v->scaling);
     ll_split_destroy(v->split);
@@ -79,17 +79,17 @@ static void check_losses(const char *log, const char *stage, const double *by_ha
 /* [B,h,N,C] from [B,N,h,C]. */
 static void targets(const ll_batch *b, double *y, double *obs, double *ent)
 {
-    for (int64_t i = 0; i < b->n_rows * N * QUERIES; i++) {
+    for (int64_t i = 0; i < b->n_examples * N * QUERIES; i++) {
         const int64_t row = i / (N * QUERIES), n = i / QUERIES % N, k = i % QUERIES;
         y[(row * QUERIES + k) * N + n] = (double)b->y[i];
         obs[(row * QUERIES + k) * N + n] = b->y_obs[i];
     }
-    for (int64_t i = 0; i < b->n_rows * N; i++) ent[i] = b->valid[i];
+    for (int64_t i = 0; i < b->n_examples * N; i++) ent[i] = b->valid[i];
 }
 
 static void history(const ll_batch *b, double *x, double *dx, double *seen, double *dt, double *ent)
 {
-    for (int64_t i = 0; i < b->n_rows * N * L; i++) {
+    for (int64_t i = 0; i < b->n_examples * N * L; i++) {
         const int64_t to = (i / (N * L) * L + i % L) * N + i / L % N;
         dt[to] = (double)b->delta_t[i];
         for (int d = 0; d < D; d++) {
@@ -98,7 +98,7 @@ static void history(const ll_batch *b, double *x, double *dx, double *seen, doub
             seen[to * D + d] = b->x_obs[i * D + d];
         }
     }
-    for (int64_t i = 0; i < b->n_rows * N; i++) ent[i] = b->valid[i];
+    for (int64_t i = 0; i < b->n_examples * N; i++) ent[i] = b->valid[i];
 }
 
 static void put(double *to, const float *x, int64_t n)
@@ -221,7 +221,7 @@ static void encode(const llap_model *m, view *v, float *mu, float *any, double *
     double *ie = hand_in(&h, "ent", N), *x = hand_in(&h, "x", L * N * D);
     double *dx = hand_in(&h, "dx", L * N * D), *seen = hand_in(&h, "seen", L * N * D);
     double *dt = hand_in(&h, "dt", L * N);
-    for (int64_t i = 0; i < v->rows->n_rows; i++) {
+    for (int64_t i = 0; i < v->rows->n_examples; i++) {
         CHECK_OK(ll_batch_fill(&b, v->rows, v->scaled, &bo, &i, 1));
         targets(&b, iy, io, ie);
         history(&b, x, dx, seen, dt, ie);
@@ -278,7 +278,7 @@ static void by_hand_diffusion(const llap_model *m, view *v, double *loss)
     const ll_network_config *c = &m->network->config;
     const ll_schedule       *noise = m->network->schedule;
     const int64_t            Z = c->vae.latent, S = c->summarizer.tokens, H = c->summarizer.width;
-    const int64_t            n = v->rows->n_rows, codes = QUERIES * Z, SH = S * H;
+    const int64_t            n = v->rows->n_examples, codes = QUERIES * Z, SH = S * H;
     const size_t             rows = (size_t)n;
     float                   *mu = ll_new(rows * (size_t)codes, sizeof *mu), mean[64], std[64];
     float                   *any = ll_new(rows * QUERIES, sizeof *any);

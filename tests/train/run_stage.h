@@ -9,6 +9,7 @@
 #include "nn/async_results.h"
 #include "nn/nn.h"
 #include "nn/optim.h"
+#include "oracles/plain_layers.h"
 #include "train/run/run.h"
 
 #include <unistd.h>
@@ -36,7 +37,7 @@ static ll_tensor *describe(ll_graph *g)
     ll_tensor *x = ll_input(g, "x", LL_SHAPE(B, D));
     ll_tensor *h = ll_dropout(g, ll_tanh(g, ll_nn_linear(g, "in", x, 5)), 0.1);
     h = ll_nn_linear(g, "out", h, 1);
-    return ll_nn_mse(g, h, ll_input(g, "y", LL_SHAPE(B, 1)));
+    return plain_mse(g, h, ll_input(g, "y", LL_SHAPE(B, 1)));
 }
 
 static llap_status net_init(net *n, uint64_t seed)

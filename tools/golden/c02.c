@@ -6,6 +6,7 @@
 #include "networks/conditioning.h"
 #include "networks/summarizer.h"
 #include "nn/nn.h"
+#include "oracles/plain_layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,7 +151,7 @@ void golden_adapter(golden *c)
     };
     ll_tensor *tokens = ll_stat_tokens(g, &history);
     ll_tensor *adapted = ll_context_adapt(g, &cfg, golden_input(c, "cond_summary"), tokens);
-    ll_tensor *loss = ll_nn_mse(g, adapted, golden_input(c, "target"));
+    ll_tensor *loss = plain_mse(g, adapted, golden_input(c, "target"));
     golden_output(c, "mid.stat_tokens", tokens);
     golden_output(c, "out.adapted", adapted);
     golden_output(c, "out.loss", loss);

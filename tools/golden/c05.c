@@ -2,6 +2,7 @@
 #include "golden.h"
 
 #include "base/json.h"
+#include "oracles/plain_layers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +84,7 @@ ll_denoiser_in golden_denoiser_in(golden *c)
 
 static void finish(golden *c, const ll_denoiser_config *cfg, ll_tensor *y, const char *prefix)
 {
-    ll_tensor *loss = ll_nn_mse(c->graph, y, golden_input(c, "target"));
+    ll_tensor *loss = plain_mse(c->graph, y, golden_input(c, "target"));
     golden_output(c, "out.pred", y);
     golden_output(c, "out.loss", loss);
     golden_denoiser_notes(c, cfg, prefix);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "oracles/plain_layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,7 +91,7 @@ static void describe(golden *c)
     ll_denoiser_in           in = golden_denoiser_in(c);
     if (c->status != LLAP_OK) return;
     ll_tensor *y = ll_denoiser(c->graph, &cfg, &in);
-    ll_tensor *loss = ll_nn_mse(c->graph, y, golden_input(c, "target"));
+    ll_tensor *loss = plain_mse(c->graph, y, golden_input(c, "target"));
     golden_denoiser_notes(c, &cfg, "model.");
     golden_output(c, "out.pred", y);
     golden_output(c, "out.loss", loss);

@@ -27,7 +27,7 @@ static void copy_mask(golden *c, const char *tensor, uint8_t *to)
 /* The batch of the file, made usable. */
 static void read_batch(golden *c, ll_batch *b)
 {
-    *b = (ll_batch){ .n_rows = golden_int(c, "B"),
+    *b = (ll_batch){ .n_examples = golden_int(c, "B"),
                      .n_slots = golden_int(c, "N"),
                      .n_context = golden_int(c, "K"),
                      .n_query = golden_int(c, "h"),
@@ -62,9 +62,9 @@ static ll_tensor *time_first(ll_graph *g, ll_tensor *x)
 static void summarize(golden *c, const ll_batch *b, ll_tensor *ent)
 {
     ll_graph        *g = c->graph;
-    const int64_t    slots = b->n_rows * b->n_slots, n = slots * b->n_context;
-    const ll_shape   cells = LL_SHAPE(b->n_rows, b->n_slots, b->n_context, b->n_features);
-    const ll_shape   times = LL_SHAPE(b->n_rows, b->n_slots, b->n_context);
+    const int64_t    slots = b->n_examples * b->n_slots, n = slots * b->n_context;
+    const ll_shape   cells = LL_SHAPE(b->n_examples, b->n_slots, b->n_context, b->n_features);
+    const ll_shape   times = LL_SHAPE(b->n_examples, b->n_slots, b->n_context);
     double          *x = widen(c, b->v, NULL, n * b->n_features);
     double          *dx = widen(c, b->dv, NULL, n * b->n_features);
     double          *obs = widen(c, NULL, b->x_obs, n * b->n_features);
@@ -94,15 +94,15 @@ static void summarize(golden *c, const ll_batch *b, ll_tensor *ent)
 static void encode(golden *c, const ll_batch *b, ll_tensor *ent)
 {
     ll_graph      *g = c->graph;
-    const int64_t  n = b->n_rows * b->n_slots * b->n_query * b->n_targets;
-    const ll_shape all = LL_SHAPE(b->n_rows, b->n_slots, b->n_query, b->n_targets);
+    const int64_t  n = b->n_examples * b->n_slots * b->n_query * b->n_targets;
+    const ll_shape all = LL_SHAPE(b->n_examples, b->n_slots, b->n_query, b->n_targets);
     double        *obs = widen(c, NULL, b->y_obs, n);
     for (int64_t i = 0; c->status == LLAP_OK && i < n; i++)
         obs[i] *= b->valid[i / (b->n_query * b->n_targets)];
     ll_tensor *y = time_first(g, golden_give(c, "y", all, widen(c, b->y, NULL, n)));
     ll_tensor *seen = time_first(g, golden_give(c, "y_obs", all, obs));
-    ll_tensor *any = golden_give(c, "any", LL_SHAPE(b->n_rows, b->n_query),
-                                 widen(c, NULL, b->any_obs, b->n_rows * b->n_query));
+    ll_tensor *any = golden_give(c, "any", LL_SHAPE(b->n_examples, b->n_query),
+                                 widen(c, NULL, b->any_obs, b->n_examples * b->n_query));
     ll_tensor *mean = golden_input(c, "mu_mean"), *deviation = golden_input(c, "mu_std");
     c->part = "vae.";
     const ll_vae_config cfg = golden_vae_config(c);
@@ -123,7 +123,7 @@ static void encode(golden *c, const ll_batch *b, ll_tensor *ent)
 /* In [B,h,N,C], absent entities hold what nobody uses. */
 static void keep_valid(golden *c, const ll_batch *b)
 {
-    const int64_t n = b->n_rows * b->n_query * b->n_slots * b->n_targets;
+    const int64_t n = b->n_examples * b->n_query * b->n_slots * b->n_targets;
     double       *keep = golden_new(c, n);
     for (int64_t i = 0; keep != NULL && i < n; i++) {
         const int64_t slot = i / b->n_targets % b->n_slots;
@@ -137,9 +137,9 @@ void golden_pipeline(golden *c)
     ll_batch b = { 0 };
     read_batch(c, &b);
     if (c->status == LLAP_OK) {
-        const int64_t slots = b.n_rows * b.n_slots, steps = b.n_rows * b.n_query;
+        const int64_t slots = b.n_examples * b.n_slots, steps = b.n_examples * b.n_query;
         double       *valid = widen(c, NULL, b.valid, slots);
-        ll_tensor    *ent = golden_give(c, "ent", LL_SHAPE(b.n_rows, b.n_slots), valid);
+        ll_tensor    *ent = golden_give(c, "ent", LL_SHAPE(b.n_examples, b.n_slots), valid);
         summarize(c, &b, ent);
         encode(c, &b, ent);
         golden_plan(c);

@@ -43,11 +43,6 @@ static void fill(const ll_rng *r, uint64_t first, size_t n, void *out, emit_fn *
     }
 }
 
-static void emit_bits(const uint32_t *bits, size_t skip, size_t n, void *out)
-{
-    memcpy(out, bits + skip, 4 * n);
-}
-
 static void emit_uniform(const uint32_t *bits, size_t skip, size_t n, void *out)
 {
     float *u = out;
@@ -60,11 +55,6 @@ static void emit_normal(const uint32_t *bits, size_t skip, size_t n, void *out)
     if (ll_cpu_has_fma()) ll_normals_fma(bits, (skip + n + 1) / 2, z);
     else ll_normals_plain(bits, (skip + n + 1) / 2, z);
     memcpy(out, z + skip, 4 * n);
-}
-
-void ll_rng_fill_bits(const ll_rng *r, uint64_t first, size_t n, uint32_t *out)
-{
-    fill(r, first, n, out, emit_bits);
 }
 
 void ll_rng_fill_uniform(const ll_rng *r, uint64_t first, size_t n, float *out)

@@ -52,6 +52,7 @@ typedef enum ll_stream {
     LL_STREAM_BOOT,    /* bootstrap */
     LL_STREAM_SCORE,   /* scoring: places among equals, pairs of members */
     LL_STREAM_FILL,    /* guesses where a gap is filled */
+    LL_STREAM_JOINT,   /* normals of one time that series share */
 } ll_stream;
 
 typedef struct ll_rng {
@@ -197,7 +198,6 @@ extern "C" {
 #endif
 
 /* Many at once, equal to the functions above element by element: out[j] is element first + j. */
-void ll_rng_fill_bits(const ll_rng *r, uint64_t first, size_t n, uint32_t *out);
 void ll_rng_fill_uniform(const ll_rng *r, uint64_t first, size_t n, float *out);
 void ll_rng_fill_normal(const ll_rng *r, uint64_t first, size_t n, float *out);
 

@@ -132,69 +132,6 @@ llap_status ll_time_unit_parse(const char *text, size_t n, ll_time_unit *out)
     return ll_scan_expected(&s, "s, ms, us or ns");
 }
 
-static llap_status scan_digits(ll_scan *s) /* one or more */
-{
-    if (!ll_is_digit(ll_scan_peek(s))) return ll_scan_expected(s, "a digit");
-    while (ll_is_digit(ll_scan_peek(s))) s->at++;
-    return LLAP_OK;
-}
-
-/* [e[+-]ddd] at the end. */
-static llap_status scan_exponent(ll_scan *s, int32_t *exponent)
-{
-    static const ll_number rule = { "exponent", 1, 3, 0, 999 };
-    *exponent = 0;
-    if (ll_scan_take(s, 'e') || ll_scan_take(s, 'E')) {
-        const bool negative = ll_scan_take(s, '-');
-        if (!negative) (void)ll_scan_take(s, '+');
-        if (ll_scan_number(s, &rule, exponent) != LLAP_OK) return s->code;
-        if (negative) *exponent = -*exponent;
-    }
-    return s->at == s->n ? LLAP_OK : ll_scan_expected(s, "a number");
-}
-
-/* v * 10 + d, false on overflow. */
-static bool append_digit(int64_t *v, int d)
-{
-    return !__builtin_mul_overflow(*v, 10, v) && !__builtin_add_overflow(*v, d, v);
-}
-
-/* Sums the digits of text[from..to), the first of which counts 10^power; the point is passed over.
- * Digits are added with the sign, so that INT64_MIN is reached. */
-static llap_status sum_digits(const ll_scan *s, size_t from, size_t to, int64_t power,
-                              bool negative, int64_t *out)
-{
-    int64_t v = 0;
-    for (size_t i = from; i < to; i++) {
-        if (s->text[i] == '.') continue;
-        const int d = s->text[i] - '0';
-        if (power < 0 && d != 0)
-            return ll_scan_fail(s, s->code, "finer than a nanosecond at position %zu", i + 1);
-        if (power >= 0 && !append_digit(&v, negative ? -d : d)) return ll_scan_fail_range(s);
-        power--;
-    }
-    for (; power >= 0 && v != 0; power--)
-        if (!append_digit(&v, 0)) return ll_scan_fail_range(s);
-    *out = v;
-    return LLAP_OK;
-}
-
-llap_status ll_time_parse_epoch(const char *text, size_t n, ll_time_unit unit, int64_t *out)
-{
-    ll_scan    s = { text, n, 0, "time", LLAP_EFORMAT };
-    const bool negative = ll_scan_take(&s, '-');
-    if (!negative) (void)ll_scan_take(&s, '+');
-    const size_t from = s.at;
-    llap_status  st = scan_digits(&s);
-    const size_t n_whole = s.at - from;
-    if (st == LLAP_OK && ll_scan_take(&s, '.')) st = scan_digits(&s);
-    const size_t to = s.at;
-    int32_t      exponent;
-    if (st == LLAP_OK) st = scan_exponent(&s, &exponent);
-    if (st != LLAP_OK) return st;
-    return sum_digits(&s, from, to, (int64_t)n_whole - 1 + exponent + 3 * (int)unit, negative, out);
-}
-
 size_t ll_time_format_epoch(int64_t t, ll_time_unit unit, char out[LL_TIME_TEXT_MAX])
 {
     static const uint32_t per_unit[] = { 1, 1000, 1000000, 1000000000 };

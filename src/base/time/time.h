@@ -59,10 +59,6 @@ typedef enum ll_time_unit { LL_UNIT_NS, LL_UNIT_US, LL_UNIT_MS, LL_UNIT_S } ll_t
 /* "s", "ms", "us" or "ns". */
 llap_status ll_time_unit_parse(const char *text, size_t n, ll_time_unit *out);
 
-/* Reads [+-]digits[.digits][e[+-]digits] of the unit, exactly: 1700000000.123456789 s keeps every
- * digit. What is finer than a nanosecond is refused, unless zero. */
-llap_status ll_time_parse_epoch(const char *text, size_t n, ll_time_unit unit, int64_t *out);
-
 /* Writes the number with as few fraction digits as are exact, and a NUL; returns the length. */
 size_t ll_time_format_epoch(int64_t t, ll_time_unit unit, char out[LL_TIME_TEXT_MAX]);
 

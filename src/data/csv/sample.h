@@ -49,11 +49,6 @@ static inline ll_csv_field ll_csv_trim(ll_csv_field f)
     return f;
 }
 
-static inline bool ll_csv_is(ll_csv_field f, const char *word)
-{
-    return strlen(word) == f.len && memcmp(f.text, word, f.len) == 0;
-}
-
 /* The cell for a message. */
 static inline ll_text_shown ll_csv_show(ll_csv_field f)
 {

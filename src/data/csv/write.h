@@ -3,20 +3,15 @@
  *     ll_csv_write_opts o = LL_CSV_WRITE_DEFAULT;
  *     st = ll_csv_write(panel, "out.csv", &o);
  *
- *     ll_csv_opts back;                            and back again, whatever the panel is like:
- *     st = ll_csv_opts_of(panel, &o, &arena, &back);
- *     st = ll_csv_read(&path, 1, &back, &same, NULL);
- *
  * Values have the fewest digits that read back as the same float, times are written as their axis
  * says. Cells that are not observed are empty. In the long form a row without any value, and a
  * variable without any, get one line with an empty value. Ordinary panels read back without
- * options; ll_csv_opts_of is for those that look like something else: numbers as times that could
- * be epochs, values of -9999, a variable that numbers the rows, variables that are not sorted
- * (long). */
+ * options. Those that look like something else need them (tests/data/csv_round.c has them all):
+ * numbers as times that could be epochs, values of -9999, a variable that numbers the rows,
+ * variables that are not sorted (long). */
 #ifndef LL_DATA_CSV_WRITE_H
 #define LL_DATA_CSV_WRITE_H
 
-#include "base/arena.h"
 #include "data/csv/csv.h"
 
 typedef struct ll_csv_write_opts {
@@ -31,10 +26,5 @@ typedef struct ll_csv_write_opts {
 /* Replaces the file as a whole, or leaves it as it was. LLAP_EINVAL: the axis has a format that
  * cannot hold a time exactly, or a name holds a NUL. LLAP_EIO. */
 llap_status ll_csv_write(const llap_panel *p, const char *path, const ll_csv_write_opts *o);
-
-/* Options that read what ll_csv_write wrote, with nothing left to find out. Strings are borrowed
- * from panel and arena. */
-llap_status ll_csv_opts_of(const llap_panel *p, const ll_csv_write_opts *o, ll_arena *arena,
-                           ll_csv_opts *out);
 
 #endif

@@ -145,10 +145,11 @@ static shown span_text(const llap_panel *p, int64_t ticks)
 static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
                           const ll_clock_writer *w)
 {
-    fprintf(f, "%lld entities, %lld rows (%lld to %lld each), %lld variables, %s to %s\n",
-            (long long)i->entities, (long long)i->rows, (long long)i->rows_least,
-            (long long)i->rows_most, (long long)i->vars, time_text(w, i->first).text,
-            time_text(w, i->last).text);
+    fprintf(f, "%lld %s, %lld %s (%lld to %lld each), %lld %s, %s to %s\n", (long long)i->entities,
+            i->entities == 1 ? "entity" : "entities", (long long)i->rows,
+            i->rows == 1 ? "row" : "rows", (long long)i->rows_least, (long long)i->rows_most,
+            (long long)i->vars, i->vars == 1 ? "variable" : "variables",
+            time_text(w, i->first).text, time_text(w, i->last).text);
     fprintf(f, "gaps: least %s, median %s, 95 %% %s, most %s; %.1f %% are %s\n",
             span_text(p, i->gaps.least).text, span_text(p, i->gaps.median).text,
             span_text(p, i->gaps.p95).text, span_text(p, i->gaps.most).text,
@@ -166,7 +167,7 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
                 (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
                 (long long)r->coded_missing, (long long)r->infinite_cells,
                 (long long)r->text_cells);
-    fprintf(f, "suggested: --grid %s (%.1f %% of the rows lie on it), --context %s, --horizon %s\n",
+    fprintf(f, "suggested: grid %s (%.1f %% of the rows lie on it), context %s, horizon %s\n",
             i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
             100 * i->suggested.regular, span_text(p, i->suggested.context).text,
             span_text(p, i->suggested.horizon).text);

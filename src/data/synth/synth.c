@@ -15,6 +15,12 @@ enum { DRAW_SHARED = 1, DRAW_SENSOR, DRAW_SHARED_PATH, DRAW_OWN_PATH, DRAW_ROWS,
 
 double ll_synth_hours(int64_t time) { return (double)(time - EPOCH_2000) / HOUR_NS; }
 
+double ll_synth_mean(const ll_synth *s, const ll_synth_point *a)
+{
+    const int64_t i = a->entity * s->o.n_vars + a->var;
+    return s->level[i] + s->season[i] * cos(TWO_PI * a->hours / s->o.season_period + s->phase[i]);
+}
+
 static double between(const ll_rng *r, uint64_t i, double low, double high)
 {
     return low + (high - low) * (double)ll_rng_uniform(r, i);
@@ -316,60 +322,5 @@ llap_status ll_synth_panel(const ll_synth *s, llap_panel **out)
                            k.shared, k.path, &d);
     }
     free_scratch(&k);
-    return st;
-}
-
-/* ---- regime shift ------------------------------------------------------------------------------
- */
-
-static void draw_regime(const ll_regime_opts *o, int64_t e, const ll_panel_draft *d)
-{
-    const ll_rng r = ll_rng_make(o->seed, LL_STREAM_SYNTH, (uint64_t)e, 0, 0);
-    const ll_rng z = ll_rng_make(o->seed, LL_STREAM_SYNTH, (uint64_t)e, 1, 0);
-    const double a = between(&r, 0, 0.8, 1.2), c = between(&r, 1, -0.1, 0.1);
-    const double phi = between(&r, 2, 0, TWO_PI);
-    const double f = between(&r, 3, 1.0 / 48, 1.0 / 24), decay = between(&r, 4, 0.002, 0.01);
-    double       turns = 0, damping = 0;
-    for (int64_t t = 0; t < o->n_rows; t++) {
-        const double by = t >= o->change ? o->multiplier : 1;
-        turns += o->decay ? f : by * f;
-        damping += o->decay ? by * decay : decay;
-        const double x = c + a * exp(-damping) * sin(phi + TWO_PI * turns) +
-                         o->noise * (double)ll_rng_normal(&z, (uint64_t)t);
-        const int64_t row = e * o->n_rows + t;
-        d->time[row] = EPOCH_2000 + t * (int64_t)HOUR_NS;
-        d->value[row] = (float)x;
-        ll_bit_set(d->observed, row);
-    }
-}
-
-llap_status ll_synth_regime(const ll_regime_opts *o, llap_panel **out)
-{
-    *out = NULL;
-    if (o->n_entities < 1 || o->n_entities > 1000000 || o->n_rows < 1 || o->n_rows > 100000000 ||
-        !(o->noise >= 0) || !isfinite(o->multiplier))
-        return ll_fail(LLAP_EINVAL, "regime shift: %lld entities of %lld rows, noise %g",
-                       (long long)o->n_entities, (long long)o->n_rows, o->noise);
-    char             *text = NULL;
-    const char      **name = NULL;
-    const char *const var = "x";
-    const int         digits = digits_for(o->n_entities);
-    int64_t          *start = ll_new((size_t)o->n_entities + 1, sizeof *start);
-    llap_status       st = start == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) st = make_names(o->n_entities, 's', digits > 3 ? digits : 3, &text, &name);
-    if (st == LLAP_OK) {
-        for (int64_t e = 0; e <= o->n_entities; e++) start[e] = e * o->n_rows;
-        ll_panel_draft d = { .axis = LL_AXIS_UTC,
-                             .n_entities = o->n_entities,
-                             .n_vars = 1,
-                             .entity = name,
-                             .var = &var,
-                             .start = start };
-        st = ll_panel_create(&d, out);
-        for (int64_t e = 0; st == LLAP_OK && e < o->n_entities; e++) draw_regime(o, e, &d);
-    }
-    ll_free(start);
-    ll_free(text);
-    ll_free(name);
     return st;
 }

@@ -1,9 +1,9 @@
 /* src/data/synth: made-up panels.
  *
- *   synth.h    this file: oscillators; oracle.c has their best forecast
+ *   synth.h    this file: oscillators
  *   weather.h  the stations of the demo
  *
- * May touch: base, base/rng, data, data/windows. */
+ * May touch: base, base/rng, data. */
 
 /* Panels made up from known parameters: for tests, the demo, and to know how good one can get.
  *
@@ -11,7 +11,6 @@
  *     llap_panel *p;
  *     st = ll_synth_create(&LL_SYNTH_DEFAULT, &s);         the truth
  *     st = ll_synth_panel(s, &p);                            what was measured of it
- *     st = ll_synth_oracle(s, windows, i, mean, variance);   the best forecast of window i
  *     ll_synth_destroy(s);
  *
  * Variable v of entity e at time t (hours) is
@@ -20,14 +19,15 @@
  *
  * s_m are modes shared by all entities and variables, o_k modes of this one alone: noise-driven
  * damped oscillators, Gaussian processes with covariance power exp(-rho |t|) cos(omega t). All of
- * it is Gaussian, so what the observed context says about the queries is known exactly.
+ * it is Gaussian, so what the observed context says about the queries is known exactly
+ * (tests/oracles/synth_oracle.h).
  *
  * Measured are rows about every step, each moved by up to jitter steps; rows are lost one by one
  * and in gaps, cells are lost, and some sensors die. */
 #ifndef LL_DATA_SYNTH_SYNTH_H
 #define LL_DATA_SYNTH_SYNTH_H
 
-#include "data/windows/windows.h"
+#include "data/panel.h"
 
 typedef struct ll_synth_opts {
     int64_t  n_entities, n_vars, n_rows; /* rows before any are lost, per entity */
@@ -87,59 +87,15 @@ void        ll_synth_destroy(ll_synth *s); /* NULL is fine */
  * *out. */
 llap_status ll_synth_panel(const ll_synth *s, llap_panel **out);
 
-/* What is expected of a variable, and the covariance of two noiseless values. Times in hours. */
+/* What is expected of a variable at a time. */
 typedef struct ll_synth_point {
     int64_t entity, var;
     double  hours;
 } ll_synth_point;
 
 double ll_synth_mean(const ll_synth *s, const ll_synth_point *a);
-double ll_synth_covariance(const ll_synth *s, const ll_synth_point *a, const ll_synth_point *b);
-
-/* Mean and variance of measurements (noise included) at asked[m], given values at given[n]; n^2
- * doubles of memory, n^3 / 6 multiplications. LLAP_ENUMERIC: points that determine one another
- * without noise. */
-llap_status ll_synth_condition(const ll_synth *s, const ll_synth_point *given, const double *value,
-                               int64_t n, const ll_synth_point *asked, int64_t m, double *mean,
-                               double *variance);
-
-/* The same for window i of a panel of s: given all observed cells of its context, asked its
- * targets; mean and variance are [n_query,n_targets], in units of the panel. */
-llap_status ll_synth_oracle(const ll_synth *s, const ll_windows *w, int64_t i, double *mean,
-                            double *variance);
 
 /* Hours of a time of such a panel. */
 double ll_synth_hours(int64_t time);
-
-/* ---- regime shift ------------------------------------------------------------------------------
- * Each entity is a decaying sine, x_t = c + A exp(-sum d) sin(phi + 2 pi sum f) + noise, hourly
- * from 2000-01-01, whose frequency f or decay d is multiplied from row change on. One variable "x".
- */
-typedef struct ll_regime_opts {
-    bool     decay; /* d changes, else f */
-    double   multiplier;
-    int64_t  n_entities, n_rows, change;
-    double   noise;
-    uint64_t seed;
-} ll_regime_opts;
-
-/* The two published geometries: the change within the last windows, or after all training. */
-#define LL_REGIME_CROSSING               \
-    ((ll_regime_opts){ .multiplier = 2,  \
-                       .n_entities = 64, \
-                       .n_rows = 288,    \
-                       .change = 216,    \
-                       .noise = 0.05,    \
-                       .seed = 20260327 })
-#define LL_REGIME_UNSEEN                 \
-    ((ll_regime_opts){ .multiplier = 2,  \
-                       .n_entities = 64, \
-                       .n_rows = 432,    \
-                       .change = 373,    \
-                       .noise = 0.05,    \
-                       .seed = 20260327 })
-
-/* Caller owns *out. LLAP_EINVAL: sizes that cannot be. */
-llap_status ll_synth_regime(const ll_regime_opts *o, llap_panel **out);
 
 #endif

@@ -11,8 +11,8 @@ ll_batch ll_batch_view(const ll_batch *b, int64_t first, int64_t n)
 {
     const int64_t N = b->n_slots, x = first * N * b->n_context, y = first * N * b->n_query;
     ll_batch      v = *b;
-    assert(first >= 0 && first + n <= b->n_rows);
-    v.n_rows = n;
+    assert(first >= 0 && first + n <= b->n_examples);
+    v.n_examples = n;
     v.v += x * b->n_features;
     if (v.dv != NULL) v.dv += x * b->n_features;
     v.x_obs += x * b->n_features;
@@ -64,12 +64,12 @@ static bool times(int64_t *n, int64_t by) { return !__builtin_mul_overflow(*n, b
 
 static bool lay_out(ll_batch *b, bool with_diff, layout *l)
 {
-    int64_t slots = b->n_rows, rows, context, cells, query, targets;
+    int64_t slots = b->n_examples, queries, context, cells, query, targets;
     bool    ok = times(&slots, b->n_slots);
     context = cells = query = slots;
-    rows = b->n_rows;
+    queries = b->n_examples;
     ok = ok && times(&context, b->n_context) && times(&query, b->n_query) &&
-         times(&rows, b->n_query);
+         times(&queries, b->n_query);
     cells = context;
     targets = query;
     ok = ok && times(&cells, b->n_features) && times(&targets, b->n_targets);
@@ -83,11 +83,11 @@ static bool lay_out(ll_batch *b, bool with_diff, layout *l)
     b->valid = piece(l, slots, sizeof *b->valid);
     b->delta_t = piece(l, context, sizeof *b->delta_t);
     b->delta_t_y = piece(l, query, sizeof *b->delta_t_y);
-    b->tau = piece(l, rows, sizeof *b->tau);
-    b->any_obs = piece(l, rows, sizeof *b->any_obs);
+    b->tau = piece(l, queries, sizeof *b->tau);
+    b->any_obs = piece(l, queries, sizeof *b->any_obs);
     b->window = piece(l, slots, sizeof *b->window);
-    b->id = piece(l, b->n_rows, sizeof *b->id);
-    b->end = piece(l, b->n_rows, sizeof *b->end);
+    b->id = piece(l, b->n_examples, sizeof *b->id);
+    b->end = piece(l, b->n_examples, sizeof *b->end);
     return !l->overflow;
 }
 
@@ -97,7 +97,7 @@ static llap_status reshape(ll_batch *b, bool with_diff)
     layout size = { 0 };
     if (!lay_out(b, with_diff, &size))
         return ll_fail(LLAP_ELIMIT, "batch: [%lld,%lld,%lld,%lld] is too large",
-                       (long long)b->n_rows, (long long)b->n_slots, (long long)b->n_context,
+                       (long long)b->n_examples, (long long)b->n_slots, (long long)b->n_context,
                        (long long)b->n_features);
     if (size.used > b->capacity || b->block == NULL) {
         void *block = ll_new_aligned(size.used, 1);
@@ -121,7 +121,7 @@ llap_status ll_batch_shape(ll_batch *b, bool with_diff)
     const llap_status st = reshape(b, with_diff);
     if (st != LLAP_OK) return st;
     memset(b->block, 0, b->capacity);
-    for (int64_t i = 0; i < b->n_rows * b->n_slots; i++) b->window[i] = LL_NO_WINDOW;
+    for (int64_t i = 0; i < b->n_examples * b->n_slots; i++) b->window[i] = LL_NO_WINDOW;
     return LLAP_OK;
 }
 
@@ -226,7 +226,7 @@ static void fill_query(const job *j, ll_batch *b, int64_t slot, const ll_window 
     zero(b->y_obs + at + n, rest, sizeof *b->y_obs);
 }
 
-/* When a row is asked for something, and from where its offsets are counted. */
+/* When an example is asked for something, and from where its offsets are counted. */
 typedef struct query_times {
     const int64_t *time; /* [n], at least one unless nothing is asked */
     int64_t        n, origin;
@@ -253,7 +253,7 @@ static void compute_context_times(const job *j, ll_batch *b, int64_t slot, const
     ll_time_offsets(time, w->n_context, time[0], j->o->unit_ns, t + pad);
 }
 
-/* Entities of a row mostly have the same times: computed once, then copied. */
+/* Entities of an example mostly have the same times: computed once, then copied. */
 static void fill_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w,
                        int64_t model_slot, const ll_window *model)
 {
@@ -271,39 +271,40 @@ static void fill_times(const job *j, ll_batch *b, int64_t slot, const ll_window 
     }
 }
 
-/* At which queries of the row anything is known, by one slot more. */
-static void add_observed(ll_batch *b, int64_t row, int64_t slot)
+/* At which queries of the example anything is known, by one slot more. */
+static void add_observed(ll_batch *b, int64_t example, int64_t slot)
 {
     const int64_t  h = b->n_query, c = b->n_targets;
     const uint8_t *obs = b->y_obs + slot * h * c;
     for (int64_t i = 0; i < h; i++)
-        for (int64_t k = 0; k < c; k++) b->any_obs[row * h + i] |= *obs++;
+        for (int64_t k = 0; k < c; k++) b->any_obs[example * h + i] |= *obs++;
 }
 
-/* What a row as a whole is asked: when, and whether anything is known there. */
-static void summarise_row(ll_batch *b, int64_t row)
+/* What an example as a whole is asked: when, and whether anything is known there. */
+static void summarise_example(ll_batch *b, int64_t example)
 {
     const int64_t h = b->n_query;
-    float        *tau = b->tau + row * h;
+    float        *tau = b->tau + example * h;
     bool          first = true;
     zero(tau, h, sizeof *tau);
-    zero(b->any_obs + row * h, h, sizeof *b->any_obs);
-    for (int64_t s = row * b->n_slots; s < (row + 1) * b->n_slots; s++) {
+    zero(b->any_obs + example * h, h, sizeof *b->any_obs);
+    for (int64_t s = example * b->n_slots; s < (example + 1) * b->n_slots; s++) {
         if (!b->valid[s]) continue;
         if (first) copy(tau, b->delta_t_y + s * h, h, sizeof *tau);
         first = false;
-        add_observed(b, row, s);
+        add_observed(b, example, s);
     }
 }
 
-static void fill_row(const job *j, const ll_rows *r, ll_batch *b, int64_t i, int64_t row)
+static void fill_example(const job *j, const ll_example_list *r, ll_batch *b, int64_t i,
+                         int64_t example)
 {
     const ll_windows *w = r->windows;
     const ll_window  *model = NULL;
-    int64_t           m = r->first[row], model_slot = 0;
+    int64_t           m = r->first[example], model_slot = 0;
     for (int64_t n = 0; n < b->n_slots; n++) {
         const int64_t    slot = i * b->n_slots + n;
-        const ll_window *v = m < r->first[row + 1] ? &w->at[r->member[m]] : NULL;
+        const ll_window *v = m < r->first[example + 1] ? &w->at[r->member[m]] : NULL;
         if (v == NULL || (r->view == LL_VIEW_JOINT && v->entity != n)) {
             empty_slot(b, slot);
             continue;
@@ -316,25 +317,25 @@ static void fill_row(const job *j, const ll_rows *r, ll_batch *b, int64_t i, int
         model = v;
         model_slot = slot;
     }
-    assert(m == r->first[row + 1]); /* every window of the row has its slot */
-    b->id[i] = ll_row_id(r, row);
-    b->end[i] = ll_row_end(r, row);
-    summarise_row(b, i);
+    assert(m == r->first[example + 1]); /* every window of the example has its slot */
+    b->id[i] = ll_example_list_id(r, example);
+    b->end[i] = ll_example_list_end(r, example);
+    summarise_example(b, i);
 }
 
 /* Windows by duration differ in size: the batch is as large as its largest. */
-static void set_sizes(ll_batch *b, const ll_rows *r, const ll_scaled *x, const int64_t *row,
-                      int64_t n)
+static void set_sizes(ll_batch *b, const ll_example_list *r, const ll_scaled *x,
+                      const int64_t *example, int64_t n)
 {
     const ll_windows *w = r->windows;
-    b->n_rows = n;
+    b->n_examples = n;
     b->n_slots = r->n_slots;
     b->n_features = x->n_features;
     b->n_targets = x->n_targets;
     b->n_context = w->by_rows ? w->n_context : 0;
     b->n_query = w->by_rows ? w->n_query : 0;
     for (int64_t i = 0; i < n && !w->by_rows; i++)
-        for (int64_t m = r->first[row[i]]; m < r->first[row[i] + 1]; m++) {
+        for (int64_t m = r->first[example[i]]; m < r->first[example[i] + 1]; m++) {
             const ll_window *v = &w->at[r->member[m]];
             if (v->n_context > b->n_context) b->n_context = v->n_context;
             if (v->n_query > b->n_query) b->n_query = v->n_query;
@@ -348,22 +349,21 @@ static llap_status check_opts(const ll_batch_opts *o)
                    (long long)o->unit_ns, o->hide_rate);
 }
 
-llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, const ll_batch_opts *o,
-                          const int64_t *row, int64_t n)
+llap_status ll_batch_fill(ll_batch *b, const ll_example_list *r, const ll_scaled *x,
+                          const ll_batch_opts *o, const int64_t *example, int64_t n)
 {
     llap_status st = check_opts(o);
     if (st != LLAP_OK) return st;
     const job j = { .p = r->windows->panel, .x = x, .o = o };
     assert(x->n_rows == j.p->n_rows);
-    set_sizes(b, r, x, row, n);
+    set_sizes(b, r, x, example, n);
     st = reshape(b, o->diff != LL_DIFF_NONE);
     if (st != LLAP_OK) return st;
-    for (int64_t i = 0; i < n; i++) fill_row(&j, r, b, i, row[i]);
+    for (int64_t i = 0; i < n; i++) fill_example(&j, r, b, i, example[i]);
     return LLAP_OK;
 }
 
-/* ---- rows that are asked about -----------------------------------------------------------------
- */
+/* ---- examples that are asked about ---- */
 
 static void ask_slot(const job *j, ll_batch *b, int64_t i, int64_t slot, const ll_batch_query *q)
 {
@@ -384,7 +384,7 @@ static void ask_slot(const job *j, ll_batch *b, int64_t i, int64_t slot, const l
     add_observed(b, i, slot);
 }
 
-static void ask_row(const job *j, ll_batch *b, int64_t i, const ll_batch_query *q)
+static void ask_example(const job *j, ll_batch *b, int64_t i, const ll_batch_query *q)
 {
     const bool        from_first = j->o->from_first && q->n_query > 0;
     const query_times when = { q->time, q->n_query, from_first ? q->time[0] : q->origin };
@@ -403,7 +403,7 @@ llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
     if (st != LLAP_OK) return st;
     const job j = { .p = p, .s = s, .o = o };
     assert(s->n_entities == p->n_entities);
-    b->n_rows = n;
+    b->n_examples = n;
     b->n_slots = n_slots;
     b->n_features = s->n_features;
     b->n_targets = s->n_targets;
@@ -415,7 +415,7 @@ llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
                 b->n_context = query[i].slot[k].n_context;
     }
     st = reshape(b, o->diff != LL_DIFF_NONE);
-    for (int64_t i = 0; i < n && st == LLAP_OK; i++) ask_row(&j, b, i, &query[i]);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) ask_example(&j, b, i, &query[i]);
     return st;
 }
 
@@ -430,25 +430,26 @@ static void sanitise(float *x, uint8_t *obs, int64_t n)
     }
 }
 
-static llap_status check_offsets(const ll_batch *b, int64_t row)
+static llap_status check_offsets(const ll_batch *b, int64_t example)
 {
-    const float *tau = b->tau + row * b->n_query;
+    const float *tau = b->tau + example * b->n_query;
     for (int64_t n = 0; n < b->n_slots; n++) {
-        const int64_t slot = row * b->n_slots + n;
+        const int64_t slot = example * b->n_slots + n;
         const float  *q = b->delta_t_y + slot * b->n_query;
         for (int64_t h = 0; h < b->n_query && b->valid[slot]; h++) {
             const double tolerance = 1e-6 + 1e-5 * fabs((double)tau[h]);
             if (!isfinite(q[h]) || (h > 0 && (double)q[h] < (double)q[h - 1] - 1e-6))
-                return ll_fail(LLAP_EINVAL,
-                               "delta_t_y: row %lld, slot %lld: query %lld at %g: expected finite "
-                               "offsets that do not decrease",
-                               (long long)row, (long long)n, (long long)h, (double)q[h]);
+                return ll_fail(
+                    LLAP_EINVAL,
+                    "delta_t_y: example %lld, slot %lld: query %lld at %g: expected finite "
+                    "offsets that do not decrease",
+                    (long long)example, (long long)n, (long long)h, (double)q[h]);
             if (fabs((double)q[h] - (double)tau[h]) > tolerance)
-                return ll_fail(LLAP_EINVAL,
-                               "delta_t_y: row %lld, slot %lld: query %lld at %g: expected %g as "
-                               "in the other slots of the row",
-                               (long long)row, (long long)n, (long long)h, (double)q[h],
-                               (double)tau[h]);
+                return ll_fail(
+                    LLAP_EINVAL,
+                    "delta_t_y: example %lld, slot %lld: query %lld at %g: expected %g as "
+                    "in the other slots of the example",
+                    (long long)example, (long long)n, (long long)h, (double)q[h], (double)tau[h]);
         }
     }
     return LLAP_OK;
@@ -456,7 +457,7 @@ static llap_status check_offsets(const ll_batch *b, int64_t row)
 
 llap_status ll_batch_check(ll_batch *b)
 {
-    const int64_t slots = b->n_rows * b->n_slots, cells = b->n_context * b->n_features;
+    const int64_t slots = b->n_examples * b->n_slots, cells = b->n_context * b->n_features;
     const int64_t targets = b->n_query * b->n_targets;
     sanitise(b->v, b->x_obs, slots * cells);
     for (int64_t i = 0; b->dv != NULL && i < slots * cells; i++)
@@ -464,8 +465,8 @@ llap_status ll_batch_check(ll_batch *b)
     sanitise(b->y, b->y_obs, slots * targets);
     for (int64_t s = 0; s < slots; s++)
         b->valid[s] = b->entity_mask[s] && memchr(b->x_obs + s * cells, 1, (size_t)cells) != NULL;
-    for (int64_t i = 0; i < b->n_rows; i++) {
-        summarise_row(b, i);
+    for (int64_t i = 0; i < b->n_examples; i++) {
+        summarise_example(b, i);
         const llap_status st = check_offsets(b, i);
         if (st != LLAP_OK) return st;
     }

@@ -1,7 +1,8 @@
-/* A batch: the tensors that the networks see, for a number of rows (rows.h), B rows of N slots.
+/* A batch: the tensors that the networks see, for a number of examples (examples.h): B of N
+ * slots each.
  *
  *     ll_batch b = { 0 };
- *     st = ll_batch_fill(&b, rows, scaled, &opts, list, n);       also again, with other rows
+ *     st = ll_batch_fill(&b, examples, scaled, &opts, list, n);   also again, with others
  *     ll_batch_deinit(&b);
  *
  * loader.h goes through a whole part of the data, ahead in the background. All tensors are
@@ -17,7 +18,7 @@
 #define LL_DATA_WINDOWS_BATCH_H
 
 #include "base/time/civil.h"
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 #include "data/windows/scaling.h"
 
 typedef enum ll_diff {
@@ -39,7 +40,7 @@ typedef struct ll_batch_opts {
 #define LL_NO_WINDOW UINT32_MAX
 
 typedef struct ll_batch {
-    int64_t   n_rows, n_slots;       /* B, N */
+    int64_t   n_examples, n_slots;   /* B, N */
     int64_t   n_context, n_query;    /* L, H: of the windows by rows, else the most of this batch */
     int64_t   n_features, n_targets; /* D, C */
     float    *v;                     /* [B,N,L,D] scaled context, missing 0 */
@@ -51,22 +52,22 @@ typedef struct ll_batch {
     uint8_t  *valid;       /* [B,N] and has at least one observed context cell */
     float    *delta_t;     /* [B,N,L] from the first context row */
     float    *delta_t_y;   /* [B,N,H] from the last context row */
-    float    *tau;         /* [B,H] query offsets of the row: those of its valid slots; else 0 */
-    uint8_t  *any_obs;     /* [B,H] a valid slot has an observed target there */
-    uint32_t *window;      /* [B,N] number of the window, LL_NO_WINDOW */
-    uint64_t *id;          /* [B] ll_row_id */
-    int64_t  *end;         /* [B] time of the context end */
+    float    *tau;     /* [B,H] query offsets of the example: those of its valid slots; else 0 */
+    uint8_t  *any_obs; /* [B,H] a valid slot has an observed target there */
+    uint32_t *window;  /* [B,N] number of the window, LL_NO_WINDOW */
+    uint64_t *id;      /* [B] ll_example_list_id */
+    int64_t  *end;     /* [B] time of the context end */
     void     *block;
     size_t    n_bytes; /* of the tensors above */
     size_t    capacity;
 } ll_batch;
 
-/* Fills b with n rows of r. x is the scaled panel that r's windows look at. LLAP_ELIMIT: tensors
- * of more than 2^62 bytes. LLAP_ENOMEM; b then stays valid. */
-llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, const ll_batch_opts *o,
-                          const int64_t *row, int64_t n);
+/* Fills b with n examples of r. x is the scaled panel that r's windows look at. LLAP_ELIMIT:
+ * tensors of more than 2^62 bytes. LLAP_ENOMEM; b then stays valid. */
+llap_status ll_batch_fill(ll_batch *b, const ll_example_list *r, const ll_scaled *x,
+                          const ll_batch_opts *o, const int64_t *example, int64_t n);
 
-/* A row that is asked about. Nothing after origin is looked at, except where `observed`. */
+/* An example that is asked about. Nothing after origin is looked at, except where `observed`. */
 typedef struct ll_batch_query {
     const ll_window *slot; /* [n_slots] ll_window_before(.., origin, ..); entity -1: absent */
     int64_t          origin;
@@ -76,9 +77,9 @@ typedef struct ll_batch_query {
     bool             observed; /* y and y_obs have what the panel holds at these times; else 0 */
 } ll_batch_query;
 
-/* Fills b with n rows of that many slots, cut from p and scaled by s, whose statistics are those of
- * p's entities. tau has the offsets of a row even where no slot is valid, any_obs counts slots that
- * are not, window is LL_NO_WINDOW. Otherwise as ll_batch_fill. */
+/* Fills b with n examples of that many slots, cut from p and scaled by s, whose statistics are
+ * those of p's entities. tau has the offsets of an example even where no slot is valid, any_obs
+ * counts slots that are not, window is LL_NO_WINDOW. Otherwise as ll_batch_fill. */
 llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
                          const ll_batch_opts *o, int64_t n_slots, const ll_batch_query *query,
                          int64_t n);
@@ -88,12 +89,12 @@ llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
 llap_status ll_batch_shape(ll_batch *b, bool with_diff);
 
 /* Makes tensors from elsewhere usable: values that are not finite or not observed become 0, their
- * masks too; valid, tau and any_obs are computed. LLAP_EINVAL naming row and slot: query offsets
- * that are not finite, decrease by more than 1e-6, or differ among the valid slots of a row (by
- * more than 1e-5 of the value + 1e-6). */
+ * masks too; valid, tau and any_obs are computed. LLAP_EINVAL naming example and slot: query
+ * offsets that are not finite, decrease by more than 1e-6, or differ among the valid slots of one
+ * (by more than 1e-5 of the value + 1e-6). */
 llap_status ll_batch_check(ll_batch *b);
 
-/* Rows first .. first + n - 1 of it, borrowed until b changes; not to be filled or deinit. */
+/* Examples first .. first + n - 1 of it, borrowed until b changes; not to be filled or deinit. */
 ll_batch ll_batch_view(const ll_batch *b, int64_t first, int64_t n);
 
 void ll_batch_deinit(ll_batch *b); /* then empty and usable again */

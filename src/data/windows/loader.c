@@ -11,24 +11,24 @@
  * long as its slot is free; the caller waits for the one it needs. */
 typedef struct slot {
     ll_batch    batch;
-    int64_t    *row; /* [capacity] */
+    int64_t    *example; /* [capacity] */
     int64_t     capacity;
     int64_t     number; /* of the finished batch it holds, -1 none */
     llap_status status; /* of that batch */
 } slot;
 
 struct ll_loader {
-    const ll_rows   *r;
-    const ll_scaled *x;
-    ll_loader_opts   o;
-    int64_t          n_batches;
-    uint32_t        *order; /* groups, or batches, in the order of this epoch */
-    slot            *slot;
-    int64_t          n_slots;
-    pthread_mutex_t  lock;
-    pthread_cond_t   wanted, made;
-    pthread_t       *thread;
-    int              n_threads;
+    const ll_example_list *r;
+    const ll_scaled       *x;
+    ll_loader_opts         o;
+    int64_t                n_batches;
+    uint32_t              *order; /* groups, or batches, in the order of this epoch */
+    slot                  *slot;
+    int64_t                n_slots;
+    pthread_mutex_t        lock;
+    pthread_cond_t         wanted, made;
+    pthread_t             *thread;
+    int                    n_threads;
     /* under lock: */
     int64_t next;  /* number that a maker takes next */
     int64_t used;  /* batches that the caller is done with */
@@ -39,10 +39,10 @@ struct ll_loader {
 
 int64_t ll_loader_batches(const ll_loader *l) { return l->n_batches; }
 
-/* The rows of batch number k, into s. */
-static llap_status list_rows(const ll_loader *l, int64_t k, slot *s, int64_t *n)
+/* The examples of batch number k, into s. */
+static llap_status list_examples(const ll_loader *l, int64_t k, slot *s, int64_t *n)
 {
-    const ll_rows *r = l->r;
+    const ll_example_list *r = l->r;
     if (l->o.order == LL_ORDER_BATCHES) k = l->order[k];
     const int64_t first = k * l->o.n_groups, left = r->n_groups - first;
     const int64_t count = left < l->o.n_groups ? left : l->o.n_groups;
@@ -53,12 +53,12 @@ static llap_status list_rows(const ll_loader *l, int64_t k, slot *s, int64_t *n)
         const int64_t more = r->group[g + 1] - r->group[g];
         if (*n + more > s->capacity) {
             const int64_t capacity = 2 * (*n + more);
-            int64_t      *row = ll_grow(s->row, (size_t)capacity, sizeof *row);
-            if (row == NULL) return LLAP_ENOMEM;
-            s->row = row;
+            int64_t      *example = ll_grow(s->example, (size_t)capacity, sizeof *example);
+            if (example == NULL) return LLAP_ENOMEM;
+            s->example = example;
             s->capacity = capacity;
         }
-        for (int64_t j = 0; j < more; j++) s->row[(*n)++] = r->group[g] + j;
+        for (int64_t j = 0; j < more; j++) s->example[(*n)++] = r->group[g] + j;
     }
     return LLAP_OK;
 }
@@ -66,8 +66,8 @@ static llap_status list_rows(const ll_loader *l, int64_t k, slot *s, int64_t *n)
 static llap_status make(const ll_loader *l, int64_t k, slot *s)
 {
     int64_t     n = 0;
-    llap_status st = list_rows(l, k, s, &n);
-    if (st == LLAP_OK) st = ll_batch_fill(&s->batch, l->r, l->x, &l->o.batch, s->row, n);
+    llap_status st = list_examples(l, k, s, &n);
+    if (st == LLAP_OK) st = ll_batch_fill(&s->batch, l->r, l->x, &l->o.batch, s->example, n);
     return st;
 }
 
@@ -162,7 +162,7 @@ void ll_loader_destroy(ll_loader *l)
     for (int i = 0; i < l->n_threads; i++) pthread_join(l->thread[i], NULL);
     for (int64_t i = 0; l->slot != NULL && i < l->n_slots; i++) {
         ll_batch_deinit(&l->slot[i].batch);
-        ll_free(l->slot[i].row);
+        ll_free(l->slot[i].example);
     }
     pthread_cond_destroy(&l->made);
     pthread_cond_destroy(&l->wanted);
@@ -181,7 +181,7 @@ static void hire(ll_loader *l)
         l->n_threads++;
 }
 
-llap_status ll_loader_create(const ll_rows *r, const ll_scaled *x, const ll_loader_opts *o,
+llap_status ll_loader_create(const ll_example_list *r, const ll_scaled *x, const ll_loader_opts *o,
                              ll_loader **out)
 {
     *out = NULL;
@@ -189,13 +189,13 @@ llap_status ll_loader_create(const ll_rows *r, const ll_scaled *x, const ll_load
         return ll_fail(LLAP_EINVAL, "loader: batches of %lld, %d threads, %d ahead",
                        (long long)o->n_groups, o->threads, o->ahead);
     if (r->n_groups >= UINT32_MAX)
-        return ll_fail(LLAP_ELIMIT, "loader: %lld groups of rows", (long long)r->n_groups);
+        return ll_fail(LLAP_ELIMIT, "loader: %lld groups of examples", (long long)r->n_groups);
     ll_loader *l = ll_new(1, sizeof *l);
     if (l == NULL) return LLAP_ENOMEM;
     l->r = r;
     l->x = x;
     l->o = *o;
-    l->n_batches = ll_rows_batches(r, o->n_groups);
+    l->n_batches = ll_example_list_batches(r, o->n_groups);
     l->next = l->given = l->n_batches; /* nothing to do before the first start */
     l->n_slots = o->threads == 0 ? 1 : 1 + (o->ahead > 0 ? o->ahead : o->threads + 1);
     pthread_mutex_init(&l->lock, NULL);

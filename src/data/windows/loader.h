@@ -1,7 +1,7 @@
-/* Goes through the rows of one part batch by batch, and prepares ahead in the background.
+/* Goes through the examples of one part batch by batch, and prepares ahead in the background.
  *
  *     ll_loader *l;
- *     st = ll_loader_create(rows, scaled, &opts, &l);
+ *     st = ll_loader_create(examples, scaled, &opts, &l);
  *     for (int epoch = 0; epoch < n_epochs; epoch++) {
  *         const ll_batch *b;
  *         st = ll_loader_start(l, epoch);
@@ -17,7 +17,7 @@
 #include "data/windows/batch.h"
 
 typedef enum ll_order {
-    LL_ORDER_TIME,    /* groups by time, as they are in the rows */
+    LL_ORDER_TIME,    /* groups by time, as they are in the list */
     LL_ORDER_BATCHES, /* batches of neighbouring groups, in a new random order each epoch */
     LL_ORDER_RANDOM,  /* groups in a new random order each epoch */
 } ll_order;
@@ -37,7 +37,7 @@ typedef struct ll_loader_opts {
 typedef struct ll_loader ll_loader;
 
 /* Caller owns *out; it borrows r and x until destroyed. */
-llap_status ll_loader_create(const ll_rows *r, const ll_scaled *x, const ll_loader_opts *o,
+llap_status ll_loader_create(const ll_example_list *r, const ll_scaled *x, const ll_loader_opts *o,
                              ll_loader **out);
 void        ll_loader_destroy(ll_loader *l); /* NULL is fine */
 

@@ -48,10 +48,10 @@ static bool keeps(const ll_impute_mask_opts *o, const ll_rng *r, int64_t step)
     return draw < o->keep;
 }
 
-bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t row_id, int64_t n_steps,
+bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t example_id, int64_t n_steps,
                     const uint8_t *observed, uint8_t *kept)
 {
-    const ll_rng r = ll_rng_make(o->seed, LL_STREAM_MASK, row_id, 1, 0);
+    const ll_rng r = ll_rng_make(o->seed, LL_STREAM_MASK, example_id, 1, 0);
     int64_t      n_observed = 0, n_kept = 0, first = -1, last = -1;
     assert(o->kind != LL_IMPUTE_REGULAR || o->every > 0);
     memset(kept, 0, (size_t)n_steps);

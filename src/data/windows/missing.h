@@ -1,11 +1,11 @@
 /* Missing on purpose: for the stress tests, and for imputation.
  *
- * Every draw is keyed by content: seed, entity name and row within the entity, or the id of a row
- * (rows.h), never by a position in a batch or an epoch. */
+ * Every draw is keyed by content: seed, entity name and row within the entity, or the id of an
+ * example (examples.h), never by a position in a batch or an epoch. */
 #ifndef LL_DATA_WINDOWS_MISSING_H
 #define LL_DATA_WINDOWS_MISSING_H
 
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 
 /* Hides floor(rate * count) of the count observed cells of a context, chosen uniformly without
  * replacement: their flag in obs [n_cells] is cleared and their value set to 0. rate in [0,1). The
@@ -27,18 +27,18 @@ typedef struct ll_impute_mask_opts {
     int64_t        every;
     double         keep;
     uint64_t       seed;
-    const double  *draw; /* [n_steps] in [0,1), borrowed; NULL: drawn by seed and row */
+    const double  *draw; /* [n_steps] in [0,1), borrowed; NULL: drawn by seed and example */
 } ll_impute_mask_opts;
 
 #define LL_IMPUTE_DEFAULT \
     ((ll_impute_mask_opts){ .kind = LL_IMPUTE_RANDOM, .every = 4, .keep = 0.7, .seed = 1234 })
 
-/* The mask of imputation, protocol 6.5: which of a row's observed steps [n_steps] (0 or 1) a method
- * sees, for all entities together. kept [n_steps] is set where a step is observed and shown; what
- * is observed and not kept is scored. At least one step is kept, the first observed if none was,
- * and one hidden, the last observed if none was. False, with nothing kept, when fewer than two are
- * observed: such a row is not scored. */
-bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t row_id, int64_t n_steps,
+/* The mask of imputation, protocol 6.5: which of an example's observed steps [n_steps] (0 or 1) a
+ * method sees, for all entities together. kept [n_steps] is set where a step is observed and shown;
+ * what is observed and not kept is scored. At least one step is kept, the first observed if none
+ * was, and one hidden, the last observed if none was. False, with nothing kept, when fewer than two
+ * are observed: such an example is not scored. */
+bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t example_id, int64_t n_steps,
                     const uint8_t *observed, uint8_t *kept);
 
 #endif

@@ -3,10 +3,9 @@
  *   windows.h          this file: where contexts and queries lie
  *   split.h            which train, validate, test
  *   scaling.h          statistics of training
- *   rows.h             windows seen jointly or each by itself
+ *   examples.h         windows seen jointly or each by itself
  *   missing.h          cells hidden on purpose
  *   batch.h, loader.h  the tensors; an epoch of them
- *   naive.h            scores that any model must beat
  *
  * May touch: base, base/rng, data. */
 

@@ -215,6 +215,7 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
 {
     ll_clock_writer clock;
     ll_json_writer  w = { .indent = 1 };
+    double          low, high;
     size_t          n_text;
     *text = NULL;
     llap_status st = ll_clock_writer_init(&clock, &a->axis);
@@ -232,6 +233,8 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
         ll_json_put_double(&w, (a->kind & LL_ANSWER_SAMPLES) != 0 ? "value" : "mean", x[0]);
         for (int k = 0; k < a->n_quantiles; k++)
             ll_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);
+        if (ll_answer_range(a, i, &low, &high)) /* the mean, or the draw */
+            ll_json_put_bool(&w, "outside", x[0] < low || x[0] > high);
         ll_json_close(&w, '}');
     }
     ll_json_close(&w, ']');

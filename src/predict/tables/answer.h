@@ -45,7 +45,10 @@ struct llap_answer {
     ll_answer_rows rows;   /* in the order that <llapdiff/answer.h> says */
     double        *number; /* [n_rows,n_numbers] */
     int64_t       *first;  /* [n_forecasts + 1], made by ll_answer_finish, as the next */
-    ll_arena       arena;
+    /* Range of the training values, by entity and target; NaN: not known. NULL: of none. The
+     * arena's */
+    double  *low, *high; /* [n_entities,n_targets] */
+    ll_arena arena;
 
     llap_answer_columns view;
 };
@@ -71,6 +74,16 @@ static inline ll_answer_row ll_answer_row_at(const llap_answer *a, size_t i)
                             .target = c->target[i],
                             .sample = c->sample[i],
                             .observed = c->observed[i] != 0 };
+}
+
+/* The range of row i's training values; false: not known. */
+static inline bool ll_answer_range(const llap_answer *a, size_t i, double *low, double *high)
+{
+    if (a->low == NULL) return false;
+    const int64_t at = a->rows.entity[i] * a->n_targets + a->rows.target[i];
+    *low = a->low[at];
+    *high = a->high[at];
+    return *low <= *high;
 }
 
 /* Negative, 0, positive: x comes before, with or after y in an answer. */

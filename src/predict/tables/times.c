@@ -25,16 +25,36 @@ static llap_status clock_of(const ll_axis *axis, bool own, ll_clock *c)
     return ll_clock_init(c, format, unit, !number && *axis->zone ? axis->zone : NULL);
 }
 
-/* As the data writes its times, or as RFC 3339. */
-llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out)
+llap_status ll_axis_reader_init(ll_axis_reader *r, const ll_axis *axis)
+{
+    llap_status st = LLAP_OK;
+    *r = (ll_axis_reader){ 0 };
+    for (int own = *axis->format != '\0'; own >= 0 && st == LLAP_OK; own--)
+        st = clock_of(axis, own == 1, &r->clock[r->n++]);
+    return st;
+}
+
+void ll_axis_reader_deinit(ll_axis_reader *r)
+{
+    for (int i = 0; i < r->n; i++) ll_clock_deinit(&r->clock[i]);
+    *r = (ll_axis_reader){ 0 };
+}
+
+llap_status ll_axis_reader_read(ll_axis_reader *r, const char *text, size_t n, int64_t *out)
 {
     llap_status st = LLAP_EFORMAT;
-    for (int own = *axis->format != '\0'; own >= 0 && st != LLAP_OK; own--) {
-        ll_clock c;
-        st = clock_of(axis, own == 1, &c);
-        if (st == LLAP_OK) st = ll_clock_read(&c, text, n, '.', out);
-        ll_clock_deinit(&c);
-    }
+    assert(r->n > 0);
+    for (int i = 0; i < r->n && st != LLAP_OK; i++)
+        st = ll_clock_read(&r->clock[i], text, n, '.', out);
+    return st;
+}
+
+llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out)
+{
+    ll_axis_reader r;
+    llap_status    st = ll_axis_reader_init(&r, axis);
+    if (st == LLAP_OK) st = ll_axis_reader_read(&r, text, n, out);
+    ll_axis_reader_deinit(&r);
     return st;
 }
 
@@ -48,10 +68,14 @@ llap_status ll_panel_time_parse(const llap_panel *p, const char *what, const cha
 /* ---- a file of times: a column `time`, or one time a line; a column `entity` if they differ ----
  */
 
+enum { TIME, ENTITY, ORIGIN, TIME_COLUMNS };
+static const char *const time_column[TIME_COLUMNS] = { "time", "entity", "origin" };
+
 typedef struct time_file {
     ll_query_times *out;
     size_t          room;
-    int             time_column, entity_column; /* -1: none */
+    int             column[TIME_COLUMNS]; /* -1: none */
+    ll_axis_reader  clock;
 } time_file;
 
 static bool field_is(const ll_csv_field *f, const char *word)
@@ -61,18 +85,30 @@ static bool field_is(const ll_csv_field *f, const char *word)
 
 static bool read_header(const ll_csv_tokens *t, time_file *f)
 {
-    for (int i = 0; i < (int)t->n_fields; i++) {
-        if (field_is(&t->field[i], "time")) f->time_column = i;
-        if (field_is(&t->field[i], "entity")) f->entity_column = i;
-    }
-    if (f->time_column < 0 && t->n_fields == 1) f->time_column = 0;
-    return field_is(&t->field[f->time_column < 0 ? 0 : f->time_column], "time");
+    for (int i = 0; i < (int)t->n_fields; i++)
+        for (int k = 0; k < TIME_COLUMNS; k++)
+            if (field_is(&t->field[i], time_column[k])) f->column[k] = i;
+    if (f->column[TIME] < 0 && t->n_fields == 1) f->column[TIME] = 0;
+    f->out->has_origins = f->column[ORIGIN] >= 0;
+    return field_is(&t->field[f->column[TIME] < 0 ? 0 : f->column[TIME]], "time");
+}
+
+/* One of the two times of a line. */
+static llap_status read_one(const ll_csv_tokens *t, time_file *f, int which, int64_t *out)
+{
+    const ll_csv_field *x = &t->field[f->column[which]];
+    const llap_status   st = ll_axis_reader_read(&f->clock, x->text, x->len, out);
+    return st == LLAP_OK || !f->out->has_origins
+               ? st
+               : ll_fail_in(st, "column '%s'", time_column[which]);
 }
 
 static llap_status read_line(const llap_panel *p, const ll_csv_tokens *t, time_file *f)
 {
-    const int last = f->time_column > f->entity_column ? f->time_column : f->entity_column;
-    assert(f->time_column >= 0);
+    int last = 0;
+    for (int k = 0; k < TIME_COLUMNS; k++)
+        if (f->column[k] > last) last = f->column[k];
+    assert(f->column[TIME] >= 0);
     if ((size_t)last >= t->n_fields)
         return ll_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
     if (f->out->n == f->room) {
@@ -82,12 +118,14 @@ static llap_status read_line(const llap_panel *p, const ll_csv_tokens *t, time_f
         f->out->at = grown;
         f->room = room;
     }
-    ll_query_time      *a = &f->out->at[f->out->n++];
-    const ll_csv_field *time = &t->field[f->time_column];
-    *a = (ll_query_time){ .entity = -1 };
-    llap_status st = ll_axis_time_read(&p->axis, time->text, time->len, &a->time);
-    if (st != LLAP_OK || f->entity_column < 0) return st;
-    const ll_csv_field *entity = &t->field[f->entity_column];
+    ll_query_time *a = &f->out->at[f->out->n++];
+    *a = (ll_query_time){ .entity = -1, .line = t->line };
+    llap_status st = read_one(t, f, TIME, &a->time);
+    if (st == LLAP_OK && f->out->has_origins) st = read_one(t, f, ORIGIN, &a->origin);
+    if (st == LLAP_OK && f->out->has_origins && a->time <= a->origin)
+        st = ll_fail(LLAP_EINVAL, "the time does not come after its origin");
+    if (st != LLAP_OK || f->column[ENTITY] < 0) return st;
+    const ll_csv_field *entity = &t->field[f->column[ENTITY]];
     return ll_panel_need_entity(p, entity->text, entity->len, &a->entity);
 }
 
@@ -97,7 +135,7 @@ static llap_status read_tokens(const llap_panel *p, ll_csv_tokens *t, const char
     t->dialect = (ll_csv_dialect){ ',', '"', '\n' };
     llap_status st = ll_csv_tokens_next(t);
     bool        line = st == LLAP_OK && t->n_fields > 0 && !read_header(t, f);
-    if (st == LLAP_OK && t->n_fields > 0 && f->time_column < 0)
+    if (st == LLAP_OK && t->n_fields > 0 && f->column[TIME] < 0)
         return ll_fail(LLAP_EFORMAT, "times: %s: expected a column 'time'",
                        ll_text_show(path).text);
     for (; st == LLAP_OK && t->n_fields > 0; line = true) {
@@ -115,11 +153,13 @@ llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_
 {
     ll_source    *source = NULL;
     ll_csv_tokens tokens = { 0 };
-    time_file     f = { .out = out, .time_column = -1, .entity_column = -1 };
+    time_file     f = { .out = out, .column = { -1, -1, -1 } };
     *out = (ll_query_times){ 0 };
-    llap_status st = ll_source_open(path, &source);
+    llap_status st = ll_axis_reader_init(&f.clock, &p->axis);
+    if (st == LLAP_OK) st = ll_source_open(path, &source);
     if (st == LLAP_OK) st = ll_csv_tokens_init(&tokens, source, RECORD_MAX);
     if (st == LLAP_OK) st = read_tokens(p, &tokens, path, &f);
+    ll_axis_reader_deinit(&f.clock);
     ll_csv_tokens_deinit(&tokens);
     ll_source_close(source);
     return st;

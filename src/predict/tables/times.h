@@ -2,23 +2,38 @@
 #ifndef LL_PREDICT_TABLES_TIMES_H
 #define LL_PREDICT_TABLES_TIMES_H
 
+#include "data/clock.h"
 #include "data/panel.h"
 
-/* A time as the data writes its own, or as RFC 3339. */
+/* Reads times as the data writes its own, or as RFC 3339. Caller owns what is in *r, also after a
+ * failure. */
+typedef struct ll_axis_reader {
+    ll_clock clock[2];
+    int      n;
+} ll_axis_reader;
+llap_status ll_axis_reader_init(ll_axis_reader *r, const ll_axis *axis);
+void        ll_axis_reader_deinit(ll_axis_reader *r); /* { 0 } is fine */
+llap_status ll_axis_reader_read(ll_axis_reader *r, const char *text, size_t n, int64_t *out);
+
+/* One time of that kind. */
 llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out);
 
 /* The same of a panel. LLAP_EOPTION names what. */
 llap_status ll_panel_time_parse(const llap_panel *p, const char *what, const char *text,
                                 int64_t *at);
 
-/* A file of times: a column time, or one a line; a column entity where they differ. Caller owns
- * what is in *out (ll_free(out->at)), also after a failure. */
+/* A file of times: a column time, or one a line; a column entity where they differ, a column origin
+ * where they are asked from several times. Caller owns what is in *out (ll_free(out->at)), also
+ * after a failure. */
 typedef struct ll_query_time {
     int64_t time, entity; /* entity of the panel; -1: all */
+    int64_t origin;       /* where the file has them */
+    int64_t line;         /* of the file */
 } ll_query_time;
 typedef struct ll_query_times {
     ll_query_time *at; /* [n] */
     size_t         n;
+    bool           has_origins;
 } ll_query_times;
 llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_times *out);
 

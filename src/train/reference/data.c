@@ -22,7 +22,7 @@ static llap_status scale(ll_reference *r, const llap_panel *p)
 }
 
 /* The most rows that so many groups in a row have. */
-static int64_t most_rows(const ll_rows *rows, int64_t groups)
+static int64_t most_rows(const ll_example_list *rows, int64_t groups)
 {
     int64_t most = 1;
     assert(groups > 0);
@@ -46,15 +46,17 @@ static bool is_irregular(const ll_windows *w, int64_t step)
 
 llap_status ll_reference_look(ll_reference *r, const llap_panel *p, const int64_t *var)
 {
-    const ll_row_view view = r->frame.by_entity ? LL_VIEW_INDEPENDENT : LL_VIEW_JOINT;
+    const ll_example_view view = r->frame.by_entity ? LL_VIEW_INDEPENDENT : LL_VIEW_JOINT;
     r->groups = r->o->batch > 0 ? r->o->batch : GROUPS;
     llap_status st = ll_frame_windows(&r->frame, p, var, r->frame.n_targets, &r->windows);
     if (st == LLAP_OK) st = ll_frame_split(&r->frame, r->windows, &r->split);
     if (st == LLAP_OK && (r->split->n[LL_PART_TRAIN] == 0 || r->split->n[LL_PART_VAL] == 0))
         st = ll_fail(LLAP_EINVAL, "nothing observed in the part for training or for validation");
     if (st == LLAP_OK) st = scale(r, p);
-    if (st == LLAP_OK) st = ll_rows_create(r->windows, r->split, LL_PART_TRAIN, view, &r->train);
-    if (st == LLAP_OK) st = ll_rows_create(r->windows, r->split, LL_PART_VAL, view, &r->val);
+    if (st == LLAP_OK)
+        st = ll_example_list_create(r->windows, r->split, LL_PART_TRAIN, view, &r->train);
+    if (st == LLAP_OK)
+        st = ll_example_list_create(r->windows, r->split, LL_PART_VAL, view, &r->val);
     if (st != LLAP_OK) return st;
     r->irregular = is_irregular(r->windows, r->frame.step);
     r->batch = ll_reference_batch_opts(&r->frame);
@@ -63,15 +65,15 @@ llap_status ll_reference_look(ll_reference *r, const llap_panel *p, const int64_
     r->h = r->windows->n_query;
     r->D = r->scaling->n_features;
     r->C = r->scaling->n_targets;
-    r->n_batches = ll_rows_batches(r->train, r->groups);
+    r->n_batches = ll_example_list_batches(r->train, r->groups);
     r->B = most_rows(r->train, r->groups);
     return LLAP_OK;
 }
 
 void ll_reference_deinit(ll_reference *r)
 {
-    ll_rows_destroy(r->train);
-    ll_rows_destroy(r->val);
+    ll_example_list_destroy(r->train);
+    ll_example_list_destroy(r->val);
     ll_scaled_destroy(r->scaled);
     ll_scaling_destroy(r->scaling);
     ll_split_destroy(r->split);
@@ -101,7 +103,7 @@ void ll_reference_history(const ll_reference *r, const ll_batch *b, int64_t B, l
 llap_status ll_reference_batch(const ll_reference *r, int64_t k, ll_batch *b)
 {
     assert(k >= 0 && k < r->n_batches);
-    const ll_rows *rows = r->train;
+    const ll_example_list *rows = r->train;
     const int64_t end = (k + 1) * r->groups < rows->n_groups ? (k + 1) * r->groups : rows->n_groups;
     const int64_t first = rows->group[k * r->groups], n = rows->group[end] - first;
     int64_t      *list = ll_new((size_t)n, sizeof *list);
@@ -150,13 +152,13 @@ llap_status ll_batch_feed_at(ll_batch_feed *f, int64_t step, const ll_batch **ou
 
 int64_t ll_reference_val_batches(const ll_reference *r)
 {
-    const int64_t all = (r->val->n_rows + r->B - 1) / r->B;
+    const int64_t all = (r->val->n_examples + r->B - 1) / r->B;
     return all < r->recipe.data.val_batches ? all : r->recipe.data.val_batches;
 }
 
 llap_status ll_reference_val(const ll_reference *r, int64_t i, ll_batch *b)
 {
-    const int64_t n = ll_reference_val_batches(r), rows = r->val->n_rows;
+    const int64_t n = ll_reference_val_batches(r), rows = r->val->n_examples;
     const int64_t all = (rows + r->B - 1) / r->B, first = i * all / n * r->B;
     const int64_t count = rows - first < r->B ? rows - first : r->B;
     int64_t      *list = ll_new((size_t)count, sizeof *list);

@@ -95,10 +95,10 @@ static void keep(const ll_reference *r, ll_encoded *e, int64_t at, const ll_batc
 {
     const int64_t h = e->h, hb = b->n_query, codes = h * e->Z, tokens = e->S * e->H;
     const float  *mu = ll_session_output(net, "mu"), *E = ll_session_output(net, "E");
-    assert(at + b->n_rows <= e->n && hb > 0 && hb <= h);
-    memcpy(e->z0 + at * codes, mu, (size_t)(b->n_rows * codes) * sizeof *mu);
-    memcpy(e->E_raw + at * tokens, E, (size_t)(b->n_rows * tokens) * sizeof *E);
-    for (int64_t i = 0; i < b->n_rows; i++) {
+    assert(at + b->n_examples <= e->n && hb > 0 && hb <= h);
+    memcpy(e->z0 + at * codes, mu, (size_t)(b->n_examples * codes) * sizeof *mu);
+    memcpy(e->E_raw + at * tokens, E, (size_t)(b->n_examples * tokens) * sizeof *E);
+    for (int64_t i = 0; i < b->n_examples; i++) {
         e->id[at + i] = b->id[i];
         e->end[at + i] = b->end[i];
         for (int64_t k = 0; k < h; k++) { /* beyond its queries a row repeats the last time */
@@ -107,14 +107,14 @@ static void keep(const ll_reference *r, ll_encoded *e, int64_t at, const ll_batc
             e->any[to] = k < hb && b->any_obs[from] ? 1 : 0;
         }
     }
-    ll_network_origin(&r->network->config, e->tq + at * h, b->n_rows, h);
-    ll_scratch_used(&e->block, (size_t)b->n_rows * ll_encoded_row_bytes(e));
+    ll_network_origin(&r->network->config, e->tq + at * h, b->n_examples, h);
+    ll_scratch_used(&e->block, (size_t)b->n_examples * ll_encoded_row_bytes(e));
 }
 
-llap_status ll_encode(const ll_reference *r, const ll_rows *rows, int64_t most, const char *what,
-                      ll_encoded *e)
+llap_status ll_encode(const ll_reference *r, const ll_example_list *rows, int64_t most,
+                      const char *what, ll_encoded *e)
 {
-    const int64_t n = most > 0 && most < rows->n_rows ? most : rows->n_rows;
+    const int64_t n = most > 0 && most < rows->n_examples ? most : rows->n_examples;
     int64_t       B = r->B;
     ll_params    *frozen = NULL;
     ll_session   *net = NULL;
@@ -125,7 +125,7 @@ llap_status ll_encode(const ll_reference *r, const ll_rows *rows, int64_t most, 
     for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
         const int64_t count = n - at < B ? n - at : B;
         for (int64_t i = 0; i < count; i++)
-            list[i] = (int64_t)((double)(at + i) * (double)rows->n_rows / (double)n);
+            list[i] = (int64_t)((double)(at + i) * (double)rows->n_examples / (double)n);
         st = ll_batch_fill(&b, rows, r->scaled, &r->batch, list, count);
         if (st != LLAP_OK) break;
         ll_reference_targets(r, &b, B, ll_session_real(net, "y"), ll_session_real(net, "obs"),

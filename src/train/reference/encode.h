@@ -40,8 +40,8 @@ size_t ll_encoded_row_bytes(const ll_encoded *e);
 
 /* At most `most` rows (0: all), evenly spread; `what` is told as progress. Caller owns e->block,
  * also after a failure; *e is { 0 } before. */
-llap_status ll_encode(const ll_reference *r, const ll_rows *rows, int64_t most, const char *what,
-                      ll_encoded *e);
+llap_status ll_encode(const ll_reference *r, const ll_example_list *rows, int64_t most,
+                      const char *what, ll_encoded *e);
 
 /* Latents by the statistics of training's, which become the model's; 0 where nothing is observed.
  */

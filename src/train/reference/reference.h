@@ -38,15 +38,15 @@ typedef struct ll_reference {
     const ll_backend      *exact;   /* the same in floats, for what the frozen networks give */
     uint64_t               seed;
     /* data */
-    ll_windows   *windows;
-    ll_split     *split;
-    ll_scaling   *scaling;
-    ll_scaled    *scaled;
-    ll_rows      *train, *val;
-    ll_batch_opts batch;
-    int64_t       groups;           /* of a batch */
-    int64_t       B, N, l, h, D, C; /* B: the most rows of a batch of these groups */
-    int64_t       n_batches;        /* of an epoch */
+    ll_windows      *windows;
+    ll_split        *split;
+    ll_scaling      *scaling;
+    ll_scaled       *scaled;
+    ll_example_list *train, *val;
+    ll_batch_opts    batch;
+    int64_t          groups;           /* of a batch */
+    int64_t          B, N, l, h, D, C; /* B: the most rows of a batch of these groups */
+    int64_t          n_batches;        /* of an epoch */
 } ll_reference;
 
 /* -------- data -------- */

@@ -110,8 +110,8 @@ static llap_status device_batches_put(const ll_stage_trainer *l, stage_device_ba
     const ll_backend *backend = l->r->backend;
     const int64_t     B = l->r->B;
     llap_status       st =
-        ll_device_put(backend, (uint64_t *)n->ids + k * B, b->id, 8 * (size_t)b->n_rows);
-    assert(k >= 0 && k < l->r->n_batches && b->n_rows <= B);
+        ll_device_put(backend, (uint64_t *)n->ids + k * B, b->id, 8 * (size_t)b->n_examples);
+    assert(k >= 0 && k < l->r->n_batches && b->n_examples <= B);
     l->fill(l->r, b, B, check);
     for (int i = 0; l->of_batch[i] != NULL && st == LLAP_OK; i++) {
         const int64_t each = ll_session_count(check, l->of_batch[i]);
@@ -186,7 +186,7 @@ static void say_split(void *user, int64_t rows)
 static ll_batch fill_rows(const ll_stage_trainer *l, const ll_batch *b, int64_t first, int64_t room,
                           ll_session *net)
 {
-    const int64_t  left = b->n_rows - first;
+    const int64_t  left = b->n_examples - first;
     const ll_batch part = ll_batch_view(b, first, left < room ? left : room);
     l->fill(l->r, &part, room, net);
     if (room < l->r->B) l->fill_whole(l->r, b, net);
@@ -223,7 +223,7 @@ static llap_status check_once(ll_stage_trainer *l, const ll_batch *b, const char
     ll_session   *net = NULL;
     llap_status   st = ll_loss_trainer_check_net(l->trainer, rows, &net);
     for (int i = 0; i < n; i++) sum[i] = 0.0;
-    for (int64_t at = 0; st == LLAP_OK && at < b->n_rows; at += rows) {
+    for (int64_t at = 0; st == LLAP_OK && at < b->n_examples; at += rows) {
         (void)fill_rows(l, b, at, rows, net);
         st = ll_session_run(net);
         for (int i = 0; i < n && st == LLAP_OK; i++) sum[i] += ll_session_number(net, names[i]);
@@ -246,7 +246,7 @@ static llap_status find_non_finite(void *user, int64_t number, char *text, size_
     const ll_batch   *b;
     llap_status       st = ll_loss_trainer_find_non_finite(l->trainer, number, text, size);
     if (st == LLAP_OK) st = ll_batch_feed_at(&l->feed, number, &b);
-    if (st == LLAP_OK) ll_frame_name_windows(&l->r->frame, b->end, b->n_rows, text, size);
+    if (st == LLAP_OK) ll_frame_name_windows(&l->r->frame, b->end, b->n_examples, text, size);
     return st;
 }
 

@@ -57,7 +57,7 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         if (st == LLAP_OK) st = ll_stage_trainer_check(s, &s->val, &name, 1, &loss);
         if (st != LLAP_OK) break;
         double valid = 0;
-        for (int64_t i = 0; i < s->val.n_rows * r->N; i++) valid += s->val.valid[i];
+        for (int64_t i = 0; i < s->val.n_examples * r->N; i++) valid += s->val.valid[i];
         sum += valid * loss;
         n += valid;
     }

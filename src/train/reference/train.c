@@ -56,7 +56,7 @@ static void suggest(const ll_reference *r, ll_size size, ll_recipe *c)
     const int64_t few = r->o->steps > 0 ? r->o->steps / 40 + 2 : VAL_BATCHES;
     *c = (ll_recipe){ .profile = LL_PROFILE_REFERENCE };
     c->data.shuffle = !paper;
-    c->data.val_batches = in_epochs(r, size)  ? (r->val->n_rows + r->B - 1) / r->B
+    c->data.val_batches = in_epochs(r, size)  ? (r->val->n_examples + r->B - 1) / r->B
                           : few < VAL_BATCHES ? few
                                               : VAL_BATCHES;
 
@@ -83,7 +83,7 @@ static void suggest(const ll_reference *r, ll_size size, ll_recipe *c)
     s->optim.ema = LL_TRAIN_DEFAULT.ema;
     c->denoiser.warmup = 0.095;
     c->denoiser.lr_first = 0.02;
-    c->denoiser.rows = paper ? r->train->n_rows : SMALL_ROWS;
+    c->denoiser.rows = paper ? r->train->n_examples : SMALL_ROWS;
 }
 
 /* Checks each epoch, or ten in all; small sizes have epochs of a sixtieth. */
@@ -202,8 +202,8 @@ static llap_status train_stages(ll_reference *r, ll_training_run *t)
     llap_status st = reserve(r, t);
     if (st == LLAP_OK)
         ll_logf(r->o->log, LLAP_LOG_INFO,
-                "reference: %lld rows of %lld entities, %lld batches an epoch",
-                (long long)r->train->n_rows, (long long)r->N, (long long)r->n_batches);
+                "reference: %lld examples of %lld entities, %lld batches an epoch",
+                (long long)r->train->n_examples, (long long)r->N, (long long)r->n_batches);
     if (st == LLAP_OK) st = ll_reference_vae(r, t);
     if (st == LLAP_OK) st = ll_reference_summarizer(r, t);
     if (st == LLAP_OK) st = ll_reference_diffusion(r, t);
@@ -268,10 +268,11 @@ static llap_status check_options(const llap_train_opts *o)
         { o->max != NULL, "max" },
         { o->link != 0, "link" },
         { o->no_climate != 0, "no_climate" },
+        { o->periods != NULL, "periods" },
     };
     for (size_t i = 0; i < sizeof of_default / sizeof *of_default; i++)
         if (of_default[i].given)
-            return ll_fail(LLAP_EOPTION, "%s: the reference profile has no such thing",
+            return ll_fail(LLAP_EOPTION, "%s: the reference profile does not have this option",
                            of_default[i].name);
     return LLAP_OK;
 }

@@ -104,7 +104,7 @@ static void vary(const ll_stage_trainer *l, const ll_batch *b, int64_t number, l
         key[1] = (int32_t)(uint32_t)(r->seed >> 32);
         key[2] = (int32_t)(uint32_t)number;
     }
-    for (int64_t i = 0; b != NULL && i < b->n_rows; i++) {
+    for (int64_t i = 0; b != NULL && i < b->n_examples; i++) {
         draw(r, ll_session_real(net, "eps"), codes, b, i, 0, number, false);
         draw(r, ll_session_real(net, "u0"), cells, b, i, 1, number, true);
         draw(r, ll_session_real(net, "n0"), cells, b, i, 1, number, false);
@@ -118,7 +118,7 @@ static double observed(const ll_batch *b)
 {
     const int64_t each = b->n_query * b->n_targets;
     double        n = 0;
-    for (int64_t i = 0; i < b->n_rows * b->n_slots * each; i++)
+    for (int64_t i = 0; i < b->n_examples * b->n_slots * each; i++)
         n += b->valid[i / each] ? b->y_obs[i] : 0;
     return n;
 }
@@ -138,7 +138,7 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         if (st != LLAP_OK) break;
         const double here = observed(&s->val);
         double       steps = 0;
-        for (int64_t i = 0; i < s->val.n_rows * s->val.n_query; i++) steps += s->val.any_obs[i];
+        for (int64_t i = 0; i < s->val.n_examples * s->val.n_query; i++) steps += s->val.any_obs[i];
         recon += here * found[0];
         kl += steps * found[1];
         n_cells += here;

@@ -144,7 +144,8 @@ static llap_status merge(const llap_train_opts *o, llap_train_opts *out, ll_json
     *out = *o;
     *config = NULL;
     if (own && o->config != NULL)
-        return ll_fail(LLAP_EOPTION, "config: has its own network and training, give no others");
+        return ll_fail(LLAP_EOPTION,
+                       "config: it has network or training options: give them in one place only");
     if (!own && o->config == NULL) return LLAP_OK;
     llap_status st = own                 ? join(o, config)
                      : *o->config == '{' ? parse(o->config, strlen(o->config), "config", config)

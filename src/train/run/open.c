@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/panel.h"
 #include "predict/device.h"
+#include "train/run/facts.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
@@ -41,31 +42,15 @@ static llap_status hash_file(const char *path, uint64_t *out)
     return LLAP_OK;
 }
 
-typedef struct fact_list {
-    ll_run_fact fact[32];
-    size_t      n;
-    ll_arena    arena;
-    bool        failed;
-} fact_list;
-
-static void add_text(fact_list *l, const char *name, const char *value)
-{
-    l->failed = l->failed || l->n == sizeof l->fact / sizeof *l->fact;
-    if (l->failed) return;
-    l->fact[l->n++] = (ll_run_fact){ .name = name, .value = value == NULL ? "not given" : value };
-}
-
-static void add_number(fact_list *l, const char *name, double value)
+static void add_number(ll_fact_list *l, const char *name, double value)
 {
     char digits[LL_DOUBLE_TEXT];
     ll_text_double(value, digits);
-    const char *text = ll_arena_printf(&l->arena, "%s", digits);
-    l->failed = l->failed || text == NULL;
-    add_text(l, name, text);
+    ll_facts_addf(l, name, "%s", digits);
 }
 
 /* A resolved option: the same whether a default was given or left to us. */
-static void add_option(fact_list *l, const llap_option *o, const llap_train_opts *options)
+static void add_option(ll_fact_list *l, const llap_option *o, const llap_train_opts *options)
 {
     const void  *at = (const char *)options + o->offset;
     const double number = o->type == LLAP_OPTION_INTEGER ? (double)*(const int64_t *)at
@@ -75,28 +60,27 @@ static void add_option(fact_list *l, const llap_option *o, const llap_train_opts
     case LLAP_OPTION_INTEGER:
     case LLAP_OPTION_REAL:
         if (number != 0 || o->usual != NULL) add_number(l, o->name, number);
-        else add_text(l, o->name, "the default");
+        else ll_facts_add(l, o->name, "the default");
         break;
     case LLAP_OPTION_FLAG:
-        add_text(l, o->name, *(const int *)at != 0 ? "true" : "false");
+        ll_facts_add(l, o->name, *(const int *)at != 0 ? "true" : "false");
         break;
     case LLAP_OPTION_WORD:
-        add_text(l, o->name, llap_option_given(o, options) ? o->words[*(const int *)at] : NULL);
+        ll_facts_add(l, o->name, llap_option_given(o, options) ? o->words[*(const int *)at] : NULL);
         break;
     default:
-        add_text(l, o->name, *(const char *const *)at);
+        ll_facts_add(l, o->name, *(const char *const *)at);
     }
 }
 
-static void add_rates(fact_list *l, const ll_recipe *r)
+static void add_rates(ll_fact_list *l, const ll_recipe *r)
 {
-    const char *text = r->profile == LL_PROFILE_DEFAULT
-                           ? ll_arena_printf(&l->arena, "%.15g", r->networks.stage.lr)
-                           : ll_arena_printf(&l->arena, "%.15g, %.15g, %.15g", r->vae.stage.lr,
-                                             r->summarizer.stage.lr, r->denoiser.stage.lr);
-    l->failed = l->failed || text == NULL;
-    add_text(l, "learning rate", text);
-    l->fact[l->n - 1].may_differ = true; /* a smaller one, after too large a one */
+    if (r->profile == LL_PROFILE_DEFAULT)
+        ll_facts_addf(l, "learning rate", "%.15g", r->networks.stage.lr);
+    else
+        ll_facts_addf(l, "learning rate", "%.15g, %.15g, %.15g", r->vae.stage.lr,
+                      r->summarizer.stage.lr, r->denoiser.stage.lr);
+    ll_facts_may_differ(l); /* a smaller one, after too large a one */
 }
 
 /* Devices of one name give the same numbers. */
@@ -108,22 +92,22 @@ static const char *name_of(const ll_backend *backend)
 
 /* The options that the run depends on. Of files it is what is in them, of size and rate what they
  * come to: add_files, add_rates and the networks say it. */
-static void add_options(fact_list *l, const llap_train_opts *o, const ll_network_config *c)
+static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_network_config *c)
 {
     for (const llap_option *k = llap_train_options(); k->name != NULL; k++) {
         const bool file = k->type == LLAP_OPTION_FILE || k->type == LLAP_OPTION_JSON;
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
         if (strcmp(k->name, "size") == 0)
-            add_text(l, k->name,
-                     c != NULL                          ? ll_size_names[c->size]
-                     : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
-                                                        : "anchor");
+            ll_facts_add(l, k->name,
+                         c != NULL                          ? ll_size_names[c->size]
+                         : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
+                                                            : "anchor");
         else add_option(l, k, o);
     }
 }
 
 /* Hashes of the data, of a split that was given and of a model that it starts from. */
-static llap_status add_files(fact_list *l, const llap_panel *p, const llap_train_opts *o,
+static llap_status add_files(ll_fact_list *l, const llap_panel *p, const llap_train_opts *o,
                              const ll_model_frame *f)
 {
     uint64_t                 started = 0;
@@ -132,16 +116,12 @@ static llap_status add_files(fact_list *l, const llap_panel *p, const llap_train
                               o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities),
                                         started };
     static const char *const name[] = { "data", "parts", "from" };
-    for (int i = 0; i < 3; i++) {
-        const char *text = ll_arena_printf(&l->arena, "%016" PRIx64, hash[i]);
-        l->failed = l->failed || text == NULL;
-        add_text(l, name[i], text);
-    }
+    for (int i = 0; i < 3; i++) ll_facts_addf(l, name[i], "%016" PRIx64, hash[i]);
     return st;
 }
 
 /* The configuration of the networks, and the recipe but for its rates. */
-static llap_status add_objects(fact_list *l, const ll_network_config *c, const ll_recipe *r)
+static llap_status add_objects(ll_fact_list *l, const ll_network_config *c, const ll_recipe *r)
 {
     ll_recipe   rest = *r;
     llap_status st = LLAP_OK;
@@ -157,14 +137,14 @@ static llap_status add_objects(fact_list *l, const ll_network_config *c, const l
         ll_json_close(&w, '}');
         st = ll_json_finish(&w, &text, &n);
         const char *kept = st == LLAP_OK ? ll_arena_strndup(&l->arena, text, n) : NULL;
-        l->failed = l->failed || kept == NULL;
-        add_text(l, i == 0 ? "network" : "training", kept);
+        if (st == LLAP_OK && kept == NULL) st = LLAP_ENOMEM;
+        if (st == LLAP_OK) ll_facts_add(l, i == 0 ? "network" : "training", kept);
         ll_free(text);
     }
     return st;
 }
 
-static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
+static llap_status list_facts(ll_fact_list *l, const llap_panel *p, const llap_train_opts *o,
                               const ll_model_frame *f, const ll_network_config *c,
                               const ll_recipe *r)
 {
@@ -174,10 +154,9 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     llap_status st = add_files(l, p, o, f);
     if (st == LLAP_OK) st = add_objects(l, c, r);
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &backend);
-    if (st == LLAP_OK) add_text(l, "device", name_of(backend));
-    l->fact[l->n - 1].may_differ = true;
-    if (st == LLAP_OK && l->failed) st = LLAP_ENOMEM;
-    return st;
+    if (st == LLAP_OK) ll_facts_add(l, "device", name_of(backend));
+    ll_facts_may_differ(l);
+    return st == LLAP_OK ? l->status : st;
 }
 
 /* ---- is it done? ---- */
@@ -208,8 +187,8 @@ static llap_status find_finished(const llap_train_opts *o, const char *run, llap
     if (st != LLAP_OK) return LLAP_OK;
     if (strcmp((*out)->run, run) == 0) {
         ll_logf(o->log, LLAP_LOG_INFO,
-                "%s: this training is finished, and here is its model; without `resume` it is "
-                "trained anew",
+                "%s: this training is finished: its model is taken; without `resume` it is trained "
+                "again",
                 o->output);
         return LLAP_OK;
     }
@@ -223,7 +202,7 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
                                  const ll_model_frame *f, const ll_run_job *job,
                                  ll_training_run **out, llap_model **finished)
 {
-    fact_list            l = { .n = 0 };
+    ll_fact_list         l = { 0 };
     char                 run[LL_MODEL_RUN + 1];
     ll_training_run_opts how = { .state = o->state,
                                  .resume = o->resume != 0,
@@ -239,7 +218,7 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = find_finished(o, run, finished);
     how.finished = *finished != NULL;
     if (st == LLAP_OK) st = ll_training_run_create(&how, l.fact, l.n, out);
-    ll_arena_deinit(&l.arena);
+    ll_facts_deinit(&l);
     if (st == LLAP_OK) return st;
     llap_model_destroy(*finished);
     *finished = NULL;

@@ -143,10 +143,10 @@ llap_status ll_recipe_read(const ll_json *config, ll_recipe *r)
 static llap_status stage_agrees(const ll_recipe_stage *s, const char *key, int64_t steps, double lr)
 {
     if (steps > 0 && s->steps != steps)
-        return ll_fail(LLAP_EOPTION, "steps: %lld are asked for, and %lld by 'training.%s.steps'",
+        return ll_fail(LLAP_EOPTION, "steps: given as %lld, and as %lld in 'training.%s.steps'",
                        (long long)steps, (long long)s->steps, key);
     if (lr > 0 && s->lr != lr)
-        return ll_fail(LLAP_EOPTION, "lr: %g is asked for, and %g by 'training.%s.lr'", lr, s->lr,
+        return ll_fail(LLAP_EOPTION, "lr: given as %g, and as %g in 'training.%s.lr'", lr, s->lr,
                        key);
     return LLAP_OK;
 }

@@ -46,18 +46,18 @@ static llap_status give_up(stage_run *r, const char *what)
 {
     const ll_stage *s = r->s;
     const char     *state = r->t->o.state;
-    char            kept[LL_DETAIL_MAX] = "no state was kept; a smaller `lr` may help";
+    char            kept[LL_DETAIL_MAX] = "no state was kept; try a smaller `lr`";
     if (state != NULL && training_save(r->t, s, &r->g, r->best) == LLAP_OK)
         r->saved_step = r->g.step;
     if (r->saved_step >= 0)
         snprintf(kept, sizeof kept,
                  "the state after step %" PRId64
-                 " is in %s; a smaller `lr` may help, from there with `resume` or, without that "
-                 "file, from the start",
+                 " is in %s; try a smaller `lr`: with `resume` from there, or from the start "
+                 "without that file",
                  r->saved_step, state);
     return ll_fail(LLAP_ENUMERIC,
                    "%s: step %" PRId64 ": %s; %" PRId64
-                   " such steps were skipped before it, no more are; %s",
+                   " such steps were skipped already, which is the limit; %s",
                    s->name, r->g.step + 1, what, r->g.n_skipped, kept);
 }
 
@@ -71,13 +71,13 @@ static bool has_diverged(const stage_run *r)
 static llap_status give_up_stage(stage_run *r)
 {
     const char *state = r->t->o.state;
-    char        how[LL_DETAIL_MAX] = "a smaller `lr` may help";
+    char        how[LL_DETAIL_MAX] = "try a smaller `lr`";
     r->g.finished = 1;
     (void)training_save(r->t, r->s, &r->g, NULL);
     if (state != NULL)
         snprintf(how, sizeof how,
-                 "a smaller `lr` may help, with `resume`, which begins this stage anew, or, "
-                 "without %s, from the start",
+                 "try a smaller `lr`: with `resume` this stage begins anew, without %s the "
+                 "whole training",
                  state);
     return ll_fail(LLAP_ENUMERIC,
                    "%s: has diverged, no validation score was finite; its rate was %g: %s",
@@ -105,6 +105,7 @@ static llap_status not_finite(stage_run *r, double loss)
 
 static llap_status count_step(stage_run *r, double loss, double norm)
 {
+    assert(r->g.step < r->s->n_steps);
     llap_status st = LLAP_OK;
     if (!isfinite(loss) || !isfinite(norm)) {
         st = not_finite(r, loss);
@@ -119,6 +120,7 @@ static llap_status count_step(stage_run *r, double loss, double norm)
 /* No room for the copy of the store: one by one from now on. */
 static void go_alone(stage_run *r)
 {
+    assert(r->together <= r->most);
     r->together = r->most = 1;
     ll_params_drop(r->s->params);
 }
@@ -137,8 +139,9 @@ static llap_status evaluate(stage_run *r)
     const double     loss = g->n_summed > 0 ? g->sum / (double)g->n_summed : NAN;
     const int64_t    every = s->eval_every > 0 ? s->eval_every : s->n_steps;
     const int64_t    number = (g->step + every - 1) / every;
-    bool             better = false;
-    llap_status      st = LLAP_OK;
+    assert(every > 0 && g->step <= s->n_steps);
+    bool        better = false;
+    llap_status st = LLAP_OK;
     if (s->evaluate != NULL) st = s->evaluate(s->user, g->step, &g->score);
     if (st == LLAP_ENOMEM && r->most > 1) {
         go_alone(r);
@@ -153,6 +156,7 @@ static llap_status evaluate(stage_run *r)
         if (st != LLAP_OK) return st;
         g->best = g->score;
         g->best_step = g->step;
+        assert(isfinite(g->best));
         g->n_worse = 0;
         ll_weights_take(r->best, s->params);
     } else if (s->evaluate != NULL && number >= s->patience_from && g->best_step >= 0) {
@@ -207,6 +211,7 @@ static llap_status make_together(stage_run *r, int64_t n, double *loss, double *
     if (st != LLAP_OK) return st;
     while (*made < n && isfinite(loss[*made]) && isfinite(norm[*made])) (*made)++;
     r->alone = *made < n;
+    assert(*made >= 0 && *made <= n);
     if (!r->alone) return LLAP_OK;
     st = ll_params_back(s->params);
     return st == LLAP_OK ? queue(r, *made) : st;
@@ -301,6 +306,7 @@ static llap_status end_stage(stage_run *r)
 {
     ll_training_run *t = r->t;
     const bool       was = r->g.finished != 0, chosen = r->g.best_step >= 0;
+    assert(r->best != NULL);
     if (!was && chosen) ll_weights_give(r->best, r->s->params);
     llap_status st = was      ? LLAP_OK
                      : chosen ? ll_params_push(r->s->params)
@@ -330,6 +336,7 @@ ll_stage ll_stage_of(const ll_recipe_stage *how)
 void ll_stage_in_micro_batches(const llap_log *log, const char *stage, const ll_backend *backend,
                                int64_t batch, int64_t rows)
 {
+    assert(rows >= 1 && rows <= batch);
     ll_logf(log, LLAP_LOG_WARNING,
             "%s: %s: too little memory for batches of %" PRId64 ": split into %" PRId64
             " micro-batches",
@@ -382,6 +389,7 @@ static void table_json(ll_json_writer *w, const ended *e)
 {
     const ll_run_progress *g = &e->progress;
     if (e->next != NULL) table_json(w, e->next);
+    assert(g->finished);
     ll_json_open(w, NULL, '{');
     ll_json_put_string(w, "name", e->name);
     ll_json_put_int(w, "steps", g->step);

@@ -3,6 +3,7 @@
  *
  *   run.h                this file: stages, steps, checks (run.c); custom.c for stages with a loop
  *                        of their own
+ *   facts.h              what tells a run from another, as open.c lists it
  *   state.h              the state file; save.c says when it is read and written
  *   open.c               the run that the options of llap_train describe: its facts, its state, its
  *                        room

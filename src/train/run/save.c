@@ -27,7 +27,7 @@ static llap_status open_log(ll_training_run *t)
     if (fseeko(t->log, 0, SEEK_END) == 0) t->log_size = ftello(t->log);
     if (t->log_size < known)
         ll_logf(t->o.messages, LLAP_LOG_WARNING,
-                "%s: has %" PRId64 " bytes where the state knows of %" PRId64 ": lines are missing",
+                "%s: has %" PRId64 " bytes, the state expects %" PRId64 ": lines are missing",
                 t->o.log, t->log_size, known);
     if (t->log_size > known) {
         if (ftruncate(fileno(t->log), known) != 0) return ll_fail_errno(errno, "%s", t->o.log);
@@ -40,12 +40,13 @@ static llap_status open_log(ll_training_run *t)
 /* What cannot be written is said once: the training is worth more than its log. */
 static void write_line(ll_training_run *t, const char *text, size_t n)
 {
+    assert(t->log != NULL && strlen(text) == n);
     if (fprintf(t->log, "%s\n", text) >= 0 && fflush(t->log) == 0) {
         t->log_size += (int64_t)n + 1;
         return;
     }
     (void)ll_fail_errno(errno, "%s", t->o.log);
-    ll_logf(t->o.messages, LLAP_LOG_WARNING, "%s: the training goes on, without lines from here on",
+    ll_logf(t->o.messages, LLAP_LOG_WARNING, "%s: training continues without a log",
             llap_error_detail());
     fclose(t->log);
     t->log = NULL;
@@ -55,6 +56,7 @@ llap_status training_line(ll_training_run *t, const ll_stage *s, const ll_run_pr
                           double loss, bool better)
 {
     if (t->log == NULL) return LLAP_OK;
+    assert(s->name != NULL && g->step <= s->n_steps);
     char          *text = NULL;
     size_t         n = 0;
     ll_json_writer w = { 0 };
@@ -138,6 +140,7 @@ llap_status training_save(ll_training_run *t, const ll_stage *s, ll_run_progress
 {
     if (t->o.state == NULL) return LLAP_OK;
     t->saved = now();
+    assert(g->step >= 0);
     g->log_size = t->log_size;
     const llap_status st = write_state(t, s, g, best);
     if (st != LLAP_OK)
@@ -160,8 +163,8 @@ llap_status training_stopped(ll_training_run *t, const ll_stage *s, ll_run_progr
                        "; resume to go on, the state is in %s",
                        s->name, g->step, s->n_steps, t->o.state);
     return ll_fail(LLAP_ECANCELLED,
-                   "%s: stopped after step %" PRId64 ", which could not be saved: %s", s->name,
-                   g->step, kept ? "the state before it is" : "nothing is kept");
+                   "%s: stopped after step %" PRId64 "; its state could not be saved: %s", s->name,
+                   g->step, kept ? "an earlier state is kept" : "nothing is kept");
 }
 
 #ifndef NDEBUG
@@ -252,8 +255,8 @@ static void say_differences(ll_training_run *t)
         if (was == NULL || strcmp(was, t->fact[i].value) == 0) continue;
         t->other = true;
         ll_logf(t->o.messages, LLAP_LOG_WARNING,
-                "%s: the %s was %s and is %s now: the training goes on, but not to the same "
-                "numbers as in one go",
+                "%s: the %s was %s and is %s now: training continues, but its result "
+                "differs from that of an uninterrupted one",
                 t->o.state, t->fact[i].name, ll_text_show(was).text,
                 ll_text_show(t->fact[i].value).text);
     }
@@ -270,8 +273,7 @@ static llap_status open_state(ll_training_run *t)
                        t->o.state);
     if (!t->o.resume && there)
         return ll_fail(LLAP_EINVAL,
-                       "%s: is there already and no state of a training; take another name for "
-                       "`state`",
+                       "%s: exists and is no state of a training; choose another file for `state`",
                        t->o.state);
     if (!there) {
         if (t->o.resume && !t->o.finished)

@@ -23,6 +23,7 @@ void ll_run_progress_start(ll_run_progress *g)
 /* STAGE/PART/X; NULL: out of memory. */
 static const char *name_of(ll_arena *a, const char *stage, const char *part, const char *x)
 {
+    assert(strchr(stage, '/') == NULL); /* it ends where the part begins */
     return ll_arena_printf(a, "%s/%s%s%s", stage, part, *x != '\0' ? "/" : "", x);
 }
 
@@ -89,6 +90,7 @@ static llap_status list_weights(ll_weights *w, const ll_params *p)
         const ll_param_info *x = ll_params_at(p, i);
         if (!is_weight(x->name)) continue;
         copy *c = &w->copy[w->n++];
+        assert(w->n <= ll_params_count(p) && x->count >= 0);
         *c = (copy){ .name = ll_arena_strndup(&w->arena, x->name, strlen(x->name)),
                      .dtype = dtype_of(p, x),
                      .shape = x->shape,

@@ -12,6 +12,26 @@ template <int T, int E> struct shape_of {
     enum { WIDTH = T * E, TEAMS = THREADS / T, TILE = WIDTH <= 64 ? 32 : 2048 / WIDTH };
 };
 
+// Which of n queries (or keys) this thread's team takes: number i of head h of example b.
+struct team_place {
+    int64_t b, i;
+    int     h, lane;
+    bool    there; // i < n: the last teams of a head have nothing to do
+};
+
+template <int T> __device__ static inline team_place team_of(const att_arg &p, int64_t n)
+{
+    enum { TEAMS = THREADS / T };
+    const uint32_t tiles = ((uint32_t)n + TEAMS - 1) / TEAMS;
+    team_place     t;
+    t.b = blockIdx.x / tiles / p.heads;
+    t.i = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
+    t.h = (int)(blockIdx.x / tiles % p.heads);
+    t.lane = threadIdx.x % T;
+    t.there = t.i < n;
+    return t;
+}
+
 // Numbers of this lane: four at a time, lanes side by side, so that a team reads without conflicts.
 __device__ static inline int place(int T, int lane, int e)
 {
@@ -95,19 +115,13 @@ __device__ static inline void kept(const att_arg &p, const ll_rng &rng, int64_t 
 template <int T, int E> __global__ void forward_kernel(const __grid_constant__ att_arg p)
 {
     behind();
-    enum {
-        WIDTH = shape_of<T, E>::WIDTH,
-        TEAMS = shape_of<T, E>::TEAMS,
-        TILE = shape_of<T, E>::TILE
-    };
+    enum { WIDTH = shape_of<T, E>::WIDTH, TILE = shape_of<T, E>::TILE };
     __shared__ __align__(16) float keys[TILE * WIDTH], values[TILE * WIDTH];
-    const uint32_t                 tiles = ((uint32_t)p.lq + TEAMS - 1) / TEAMS;
-    const int                      lane = threadIdx.x % T;
-    const int64_t                  b = blockIdx.x / tiles / p.heads,
-                  i = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
-    const int    h = (int)(blockIdx.x / tiles % p.heads);
-    const bool   there = i < p.lq;
-    const float *mask = mask_of(p, b), *bias = bias_of(p, b, h);
+    const team_place               t = team_of<T>(p, p.lq);
+    const int64_t                  b = t.b, i = t.i;
+    const int                      h = t.h, lane = t.lane;
+    const bool                     there = t.there;
+    const float                   *mask = mask_of(p, b), *bias = bias_of(p, b, h);
     const float *k_head = head_of(p.k, b, h, p.d), *v_head = head_of(p.v, b, h, p.d);
     ll_rng       rng;
     if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
@@ -154,23 +168,17 @@ template <int T, int E> __global__ void forward_kernel(const __grid_constant__ a
 template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_arg p)
 {
     behind();
-    enum {
-        WIDTH = shape_of<T, E>::WIDTH,
-        TEAMS = shape_of<T, E>::TEAMS,
-        TILE = shape_of<T, E>::TILE
-    };
+    enum { WIDTH = shape_of<T, E>::WIDTH, TILE = shape_of<T, E>::TILE };
     __shared__ __align__(16) float keys[TILE * WIDTH], values[TILE * WIDTH];
-    const uint32_t                 tiles = ((uint32_t)p.lq + TEAMS - 1) / TEAMS;
-    const int                      lane = threadIdx.x % T;
-    const int64_t                  b = blockIdx.x / tiles / p.heads,
-                  i = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
-    const int     h = (int)(blockIdx.x / tiles % p.heads);
-    const bool    there = i < p.lq;
-    const int64_t at = ((b * p.lq + (there ? i : 0)) * p.heads + h) * p.d;
-    const int64_t row = (b * p.heads + h) * p.lq + (there ? i : 0);
-    const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
-    const float  *k_head = head_of(p.k, b, h, p.d), *v_head = head_of(p.v, b, h, p.d);
-    ll_rng        rng;
+    const team_place               t = team_of<T>(p, p.lq);
+    const int64_t                  b = t.b, i = t.i;
+    const int                      h = t.h, lane = t.lane;
+    const bool                     there = t.there;
+    const int64_t                  at = ((b * p.lq + (there ? i : 0)) * p.heads + h) * p.d;
+    const int64_t                  row = (b * p.heads + h) * p.lq + (there ? i : 0);
+    const float                   *mask = mask_of(p, b), *bias = bias_of(p, b, h);
+    const float *k_head = head_of(p.k, b, h, p.d), *v_head = head_of(p.v, b, h, p.d);
+    ll_rng       rng;
     if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     if (bias != NULL && there) bias += i * p.at_bias.stride[p.at_bias.rank - 2];
     float q[E], dy[E], dq[E] = {}, y[E];
@@ -212,21 +220,15 @@ template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_ar
 template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_arg p)
 {
     behind();
-    enum {
-        WIDTH = shape_of<T, E>::WIDTH,
-        TEAMS = shape_of<T, E>::TEAMS,
-        TILE = shape_of<T, E>::TILE
-    };
+    enum { WIDTH = shape_of<T, E>::WIDTH, TILE = shape_of<T, E>::TILE };
     __shared__ __align__(16) float queries[TILE * WIDTH], dys[TILE * WIDTH];
-    const uint32_t                 tiles = ((uint32_t)p.lk + TEAMS - 1) / TEAMS;
-    const int                      lane = threadIdx.x % T;
-    const int64_t                  b = blockIdx.x / tiles / p.heads,
-                  j = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
-    const int     h = (int)(blockIdx.x / tiles % p.heads);
-    const bool    there = j < p.lk;
-    const int64_t key = there ? j : 0, row = (b * p.heads + h) * p.lq;
-    const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
-    const bool    masked = !there || (mask != NULL && mask[key] != 0.0f);
+    const team_place               t = team_of<T>(p, p.lk);
+    const int64_t                  b = t.b, j = t.i;
+    const int                      h = t.h, lane = t.lane;
+    const bool                     there = t.there;
+    const int64_t                  key = there ? j : 0, row = (b * p.heads + h) * p.lq;
+    const float                   *mask = mask_of(p, b), *bias = bias_of(p, b, h);
+    const bool                     masked = !there || (mask != NULL && mask[key] != 0.0f);
     const float *q_head = head_of(p.q, b, h, p.d), *dy_head = p.dy + (b * p.lq * p.heads + h) * p.d;
     ll_rng       rng;
     if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);

@@ -5,8 +5,8 @@
  *     score[LL_NAIVE_CONTEXT].crps
  *
  * Every observed target of every window of the part counts once. */
-#ifndef LL_DATA_WINDOWS_NAIVE_H
-#define LL_DATA_WINDOWS_NAIVE_H
+#ifndef LL_TESTS_ORACLES_NAIVE_H
+#define LL_TESTS_ORACLES_NAIVE_H
 
 #include "data/windows/scaling.h"
 

@@ -9,8 +9,8 @@
  * A derived cell is observed if all it is made of is; logarithms of what is not positive are
  * missing. Nothing looks ahead. "Before" is the row before of the same entity, whatever its time.
  */
-#ifndef LL_DATA_PRESETS_DERIVE_H
-#define LL_DATA_PRESETS_DERIVE_H
+#ifndef LL_TESTS_ORACLES_DERIVE_H
+#define LL_TESTS_ORACLES_DERIVE_H
 
 #include "data/panel.h"
 

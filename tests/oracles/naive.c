@@ -1,4 +1,4 @@
-#include "data/windows/naive.h"
+#include "oracles/naive.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,17 +1,9 @@
 /* What the truth of a synthetic panel says about times not yet measured: the Gaussian conditional,
  * by a dense Cholesky factor in double. */
-#include "data/synth/synth.h"
+#include "oracles/synth_oracle.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
-
-static const double TWO_PI = 6.283185307179586476925286766559;
-
-double ll_synth_mean(const ll_synth *s, const ll_synth_point *a)
-{
-    const int64_t i = a->entity * s->o.n_vars + a->var;
-    return s->level[i] + s->season[i] * cos(TWO_PI * a->hours / s->o.season_period + s->phase[i]);
-}
 
 static double mode_covariance(const ll_synth_mode *m, double dt)
 {

@@ -1,4 +1,4 @@
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 
 #include "base/alloc.h"
 #include "base/rng/rng.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ll_rows_destroy(ll_rows *r)
+void ll_example_list_destroy(ll_example_list *r)
 {
     if (r == NULL) return;
     ll_free(r->member);
@@ -19,7 +19,7 @@ void ll_rows_destroy(ll_rows *r)
 /* What a window is sorted by. The times are borrowed from the panel. */
 typedef struct key {
     int64_t        end;
-    const int64_t *query; /* [n_query]; NULL when windows never share a row */
+    const int64_t *query; /* [n_query]; NULL when windows never share an example */
     int32_t        n_query, entity;
     uint32_t       window;
 } key;
@@ -41,8 +41,8 @@ static int by_key(const void *x, const void *y)
     return grid != 0 ? grid : (a->entity > b->entity) - (a->entity < b->entity);
 }
 
-static key *sorted_keys(const ll_windows *w, const ll_split *split, ll_part part, ll_row_view view,
-                        int64_t *n)
+static key *sorted_keys(const ll_windows *w, const ll_split *split, ll_part part,
+                        ll_example_view view, int64_t *n)
 {
     key *k = ll_new((size_t)split->n[part], sizeof *k);
     *n = 0;
@@ -62,29 +62,29 @@ static key *sorted_keys(const ll_windows *w, const ll_split *split, ll_part part
     return k;
 }
 
-/* Opens a row where the key changes and a group where the time does. */
-static void cut(ll_rows *r, const key *k, int64_t n)
+/* Opens an example where the key changes and a group where the time does. */
+static void cut(ll_example_list *r, const key *k, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const bool alone = i == 0 || r->view == LL_VIEW_INDEPENDENT;
         assert(i == 0 || k[i - 1].end <= k[i].end);
         const bool group = alone || k[i].end != k[i - 1].end;
-        if (group) r->group[r->n_groups++] = r->n_rows;
-        if (group || compare_grids(&k[i], &k[i - 1]) != 0) r->first[r->n_rows++] = i;
+        if (group) r->group[r->n_groups++] = r->n_examples;
+        if (group || compare_grids(&k[i], &k[i - 1]) != 0) r->first[r->n_examples++] = i;
         r->member[i] = k[i].window;
     }
-    r->first[r->n_rows] = n;
-    r->group[r->n_groups] = r->n_rows;
+    r->first[r->n_examples] = n;
+    r->group[r->n_groups] = r->n_examples;
 }
 
-llap_status ll_rows_create(const ll_windows *w, const ll_split *split, ll_part part,
-                           ll_row_view view, ll_rows **out)
+llap_status ll_example_list_create(const ll_windows *w, const ll_split *split, ll_part part,
+                                   ll_example_view view, ll_example_list **out)
 {
     *out = NULL;
-    int64_t  n = 0;
-    key     *k = sorted_keys(w, split, part, view, &n);
-    ll_rows *r = ll_new(1, sizeof *r);
-    bool     ok = k != NULL && r != NULL;
+    int64_t          n = 0;
+    key             *k = sorted_keys(w, split, part, view, &n);
+    ll_example_list *r = ll_new(1, sizeof *r);
+    bool             ok = k != NULL && r != NULL;
     if (ok) {
         r->windows = w;
         r->view = view;
@@ -97,16 +97,16 @@ llap_status ll_rows_create(const ll_windows *w, const ll_split *split, ll_part p
     if (ok) cut(r, k, n);
     ll_free(k);
     if (ok) *out = r;
-    else ll_rows_destroy(r);
+    else ll_example_list_destroy(r);
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-uint64_t ll_row_id(const ll_rows *r, int64_t row)
+uint64_t ll_example_list_id(const ll_example_list *r, int64_t i)
 {
-    assert(row >= 0 && row < r->n_rows && r->first[row] < r->first[row + 1]);
-    const int64_t end = ll_row_end(r, row);
+    assert(i >= 0 && i < r->n_examples && r->first[i] < r->first[i + 1]);
+    const int64_t end = ll_example_list_end(r, i);
     uint64_t      h = ll_hash(0, &end, sizeof end);
-    for (int64_t m = r->first[row]; m < r->first[row + 1]; m++) {
+    for (int64_t m = r->first[i]; m < r->first[i + 1]; m++) {
         const char *name = r->windows->panel->entity[r->windows->at[r->member[m]].entity];
         h = ll_hash(h, name, strlen(name));
     }

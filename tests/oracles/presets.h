@@ -1,10 +1,3 @@
-/* src/data/presets: the one table that knows data sets by name.
- *
- *   presets.h  this file
- *   derive.h   variables made from others
- *
- * May touch: base, base/time, data, data/csv, data/windows. */
-
 /* What is known about each data set of the paper, and about the files that stand for them: how to
  * read it, which timeline, windows, split and scaling it gets, and the constants of its training.
  * A table and nothing else; no other code knows a data set by name.
@@ -16,14 +9,14 @@
  *
  * A name followed by "/reference" is the construction of the published results, to the letter; the
  * name alone is the one recommended. */
-#ifndef LL_DATA_PRESETS_PRESETS_H
-#define LL_DATA_PRESETS_PRESETS_H
+#ifndef LL_TESTS_ORACLES_PRESETS_H
+#define LL_TESTS_ORACLES_PRESETS_H
 
 #include "data/csv/csv.h"
-#include "data/presets/derive.h"
 #include "data/timeline.h"
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 #include "data/windows/scaling.h"
+#include "oracles/derive.h"
 
 enum { LL_PRESET_HORIZONS = 4, LL_PRESET_TARGETS = 8 };
 
@@ -40,16 +33,16 @@ typedef struct ll_preset {
     int64_t           n_derived;
     ll_timeline_opts  timeline;
     /* windows: rows on a grid, or durations */
-    const char   *target[LL_PRESET_TARGETS]; /* up to the first NULL */
-    int64_t       context_rows, horizon_rows[LL_PRESET_HORIZONS];
-    int64_t       context_ns, horizon_ns[LL_PRESET_HORIZONS];
-    bool          pad;
-    int64_t       unit_ns;     /* of time offsets */
-    int64_t       season_rows; /* of the seasonal naive forecast; 0: none */
-    ll_row_view   view;
-    ll_split_opts split;
-    ll_scale_by   scale;
-    bool          own_rows; /* as in scaling.h */
+    const char     *target[LL_PRESET_TARGETS]; /* up to the first NULL */
+    int64_t         context_rows, horizon_rows[LL_PRESET_HORIZONS];
+    int64_t         context_ns, horizon_ns[LL_PRESET_HORIZONS];
+    bool            pad;
+    int64_t         unit_ns;     /* of time offsets */
+    int64_t         season_rows; /* of the seasonal naive forecast; 0: none */
+    ll_example_view view;
+    ll_split_opts   split;
+    ll_scale_by     scale;
+    bool            own_rows; /* as in scaling.h */
     /* training, as published */
     int64_t batch_groups; /* distinct context ends (joint) or windows (independent) of a batch */
     int     latent;       /* d_z */

@@ -1,4 +1,4 @@
-#include "data/presets/presets.h"
+#include "oracles/presets.h"
 
 #include "base/error.h"
 #include "base/time/civil.h"

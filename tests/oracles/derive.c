@@ -1,4 +1,4 @@
-#include "data/presets/derive.h"
+#include "oracles/derive.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
