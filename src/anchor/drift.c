@@ -121,7 +121,7 @@ typedef struct contest {
     bool                        log_innovation;
 } contest;
 
-static void add_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
+void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
 {
     const double h = spec->horizon;
     k->drift = slope ? LL_ANCHOR_SLOPE : LL_ANCHOR_LEVEL;
@@ -142,7 +142,7 @@ static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovati
                                 .nu = .006,
                                 .jitter = jitter };
     }
-    if (kind != NONE) add_level(&k, &c->base->spec, kind == SLOPE);
+    if (kind != NONE) anchor_start_level(&k, &c->base->spec, kind == SLOPE);
     if (kind == WALK) k.q = 0.7 * walk;
     k.innovation = innovation;
     for (int32_t i = 0; innovation && kind != WALK && i < k.n_terms; i++) k.a[i] *= c->scale;
@@ -239,6 +239,16 @@ static void settle(contest *c, ll_anchor_model **best)
     anchor_prefer(best, c->best, GAIN);
 }
 
+/* Are all training values above 0, or not below the least value that the user gave? Counts have a
+ * law of their own instead, and values between two bounds logits. */
+static bool may_take_logs(const ll_chain_opts *o, double least)
+{
+    const ll_chain_values *v = &o->values;
+    if (v->kind == LL_KIND_COUNT || (v->has_min && v->has_max)) return false;
+    if (o->transform != LL_TRANSFORM_YEO_JOHNSON) return false;
+    return v->given_min ? least >= v->min : least > 0.0;
+}
+
 llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {
@@ -246,11 +256,10 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
     bool    all = false;
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
-    c.positive = (*best)->chain->low[d->n_series] > 0.0;
+    c.positive = may_take_logs(&o->chain, (*best)->chain->low[d->n_series]);
     llap_status st = mean_scale(d, *best, &c.scale);
     if (st == LLAP_OK) st = try_tails(&c, &all);
-    if (st == LLAP_OK && all && c.positive && o->chain.transform == LL_TRANSFORM_YEO_JOHNSON)
-        st = try_logs(&c);
+    if (st == LLAP_OK && all && c.positive) st = try_logs(&c);
     if (st == LLAP_OK) {
         settle(&c, best);
         return st;

@@ -72,7 +72,8 @@ static double moved(const double *move, double x)
 
 double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y)
 {
-    const double z = ll_chain_z(m->chain, law->series, y);
+    const double held = fmin(fmax(y, m->chain->y_min), m->chain->y_max);
+    const double z = ll_chain_z(m->chain, law->series, held);
     const double u = ll_chain_u_given(m->chain, law->series, law->climate, z);
     const double x = (u - law->mean) / law->sd;
     return law->shape == NULL ? x : ll_calibration_unbend(law->shape, x);

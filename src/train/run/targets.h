@@ -19,7 +19,7 @@ llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **ou
 llap_status ll_inputs_parse(const llap_panel *p, const char *text, const int64_t *var,
                             int64_t n_targets, int64_t **out, int64_t *n);
 
-/* Can transform, min and max be read, and are they about targets? */
+/* Can transform, min, max and kind be read, and are they about targets? */
 llap_status ll_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
 
 /* Warns where the model that o->from names is of other targets. */
@@ -28,6 +28,8 @@ void ll_targets_compare(const llap_train_opts *o, const ll_model_frame *from,
 
 /* What is said about one target; *out is left where nothing is. */
 llap_status ll_target_transform(const char *text, const char *name, ll_transform *out);
+/* "auto" is nothing said; *given: something was. */
+llap_status ll_target_kind(const char *text, const char *name, ll_kind *out, bool *given);
 llap_status ll_target_bound(const char *what, const char *text, const char *name, double *out);
 
 #endif
