@@ -38,9 +38,9 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     return st;
 }
 
-/* The columns that an option names. *out has room for all of the panel's. */
-static llap_status columns_parse(const char *what, const llap_panel *p, const char *text,
-                                 int64_t **out, int64_t *n)
+/* The variables that an option names; NULL: all. */
+static llap_status parse_names(const char *what, const llap_panel *p, const char *text,
+                               int64_t **out, int64_t *n)
 {
     *n = 0;
     *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
@@ -64,12 +64,7 @@ static llap_status columns_parse(const char *what, const llap_panel *p, const ch
 
 llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
 {
-    if (text != NULL) return columns_parse("target", p, text, out, n);
-    *n = 0;
-    *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
-    if (*out == NULL) return LLAP_ENOMEM;
-    while (*n < p->n_vars) (*out)[*n] = *n, (*n)++;
-    return LLAP_OK;
+    return parse_names("target", p, text, out, n);
 }
 
 llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_t *target,
@@ -78,7 +73,7 @@ llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_
     *out = NULL;
     *n = 0;
     if (o->known == NULL) return LLAP_OK;
-    const llap_status st = columns_parse("known", p, o->known, out, n);
+    const llap_status st = parse_names("known", p, o->known, out, n);
     if (st != LLAP_OK) return st;
     if (*n > LL_KNOWN_COLUMNS)
         return ll_fail(LLAP_EOPTION, "known: %lld columns, more than %d", (long long)*n,
@@ -94,6 +89,23 @@ llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_
     }
     *n_targets = kept;
     return kept > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "known: no column is left to forecast");
+}
+
+llap_status ll_inputs_parse(const llap_panel *p, const char *text, const int64_t *var,
+                            int64_t n_targets, int64_t **out, int64_t *n)
+{
+    int64_t           others = 0;
+    const llap_status st = parse_names("inputs", p, text, out, n);
+    for (int64_t i = 0; i < *n && st == LLAP_OK; i++) {
+        bool target = false;
+        for (int64_t c = 0; c < n_targets; c++) target = target || var[c] == (*out)[i];
+        if (target && text != NULL)
+            return ll_fail(LLAP_EOPTION, "inputs: '%s' is a target, which is looked at anyway",
+                           ll_text_show(p->var[(*out)[i]]).text);
+        if (!target) (*out)[others++] = (*out)[i];
+    }
+    *n = others;
+    return st;
 }
 
 /* ---- what is said about them ---- */
