@@ -63,14 +63,17 @@ typedef struct llap_description_target {
     int64_t       n_terms;         /* of the kernel; columns [n_terms], in the model's unit */
     const double *variance, *rho, *omega;
     const double *half_life, *period; /* infinite: none */
-    const char   *curve;              /* of the chain: "tails", "log"; "clipped" in models of 0.1 */
+    const char   *curve;   /* of the chain: "tails", "log", "logit", "counts"; "clipped": of 0.1 */
     int           clipped; /* no answer lies outside the range of training: train again */
     const char   *drift;   /* beside the poles: "none", "level", "slope" */
     const char   *scale;   /* of the answers' spread: "window", "innovation" */
     const char   *climate; /* "weekly profile", "calendar climate", "climate of periods", "no
                             * climate" */
     int64_t       n_periods;
-    const double *periods; /* [n_periods] cycles that no calendar names, in the model's unit */
+    const double *periods;  /* [n_periods] cycles that no calendar names, in the model's unit */
+    const char   *kind;     /* of values: "any", "count", "whole", "share", "positive" */
+    int           whole;    /* answers are whole numbers */
+    double        min, max; /* answers are held within; infinite: no bound */
 } llap_description_target;
 
 /* NULL: there is no such target. */

@@ -59,6 +59,7 @@ typedef struct llap_inspection_variable {
     int64_t     outliers;               /* far from the quartiles */
     double      least, most, mean, std; /* of observed cells; NaN without any */
     double      quartile[3];            /* 25 %, 50 %, 75 % */
+    const char *kind; /* of values: "any", "count", "whole", "share", "positive", as found */
 } llap_inspection_variable;
 
 /* NULL: there is no such variable. */

@@ -121,6 +121,10 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    /* of targets, as transform is: what kind of values they have. "count" (whole, not negative),
+     * "whole", "share" (within [0, 1], or min and max), "positive" (not negative), "any" (none of
+     * these), "auto": found by looking at the training part. NULL: auto */
+    const char *kind;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
@@ -174,6 +178,15 @@ LLAP_API llap_status llap_model_poles_plot(const llap_model *m, const llap_panel
 
 /* ---- asking ---- */
 
+/* What is added up, path by path, instead of being answered one by one. */
+typedef enum llap_forecast_total {
+    LLAP_FORECAST_TOTAL_DEFAULT,  /* nothing */
+    LLAP_FORECAST_TOTAL_HORIZON,  /* "horizon": the times of each entity; the row has the last */
+    LLAP_FORECAST_TOTAL_ENTITIES, /* "entities": all of them at each time that all are asked about,
+                                   * as the entity `total` */
+    LLAP_FORECAST_TOTAL_BOTH,     /* "both" */
+} llap_forecast_total;
+
 typedef struct llap_forecast_opts {
     const char *at;        /* time of the forecast; NULL: the last row of each entity */
     const char *horizon;   /* duration, or steps of training; NULL: that of training */
@@ -183,7 +196,7 @@ typedef struct llap_forecast_opts {
                             * size anchor knows its quantiles and needs none */
     int64_t         seed;  /* 0: 1; LLAP_ZERO: 0 */
     const llap_log *log;
-    int             total; /* the sum over the horizon instead of each time */
+    llap_forecast_total total; /* sums over the horizon, over entities, or both */
     const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
                             * of the part left for testing) up to the last row */
     const char *times; /* file of the times to forecast: a column time, entity where they differ,

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 
 #include "anchor/glitch.h"
+#include "anchor/kinds/chain_kinds.h"
 
 #include <assert.h>
 #include <float.h>
@@ -73,6 +74,7 @@ void chain_terms(const ll_chain *c, double t, double *out)
 
 double ll_chain_climate(const ll_chain *c, size_t e, double t)
 {
+    if (c->curve == LL_CURVE_COUNTS) return chain_count_mean(c, e, t);
     if (c->n_climate == 0) return 0.0;
     assert(c->n_climate <= LL_WEEKLY_MAX && c->climate != NULL);
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
@@ -91,41 +93,50 @@ static double hold(double x, double lo, double hi) /* NaN stays */
 static double log_of(const ll_chain *c, double y)
 {
     assert(c->y_0 > 0.0);
+    y -= c->origin;
     return y < c->y_0 ? log(c->y_0) + (y - c->y_0) / c->y_0 : log(y);
 }
 
 static double exp_of(const ll_chain *c, double l)
 {
     const double least = log(c->y_0);
-    return l < least ? c->y_0 * (1.0 + l - least) : exp(fmin(l, log((double)FLT_MAX)));
+    const double y = l < least ? c->y_0 * (1.0 + l - least) : exp(fmin(l, log((double)FLT_MAX)));
+    return c->origin + y;
 }
 
 double ll_chain_z(const ll_chain *c, size_t e, double y)
 {
     if (e > c->n_series) e = c->n_series;
     if (c->curve == LL_CURVE_LOG) return (log_of(c, y) - c->mu[e]) / c->sd[e];
+    if (c->curve == LL_CURVE_LOGIT) return (chain_logit(c, y) - c->mu[e]) / c->sd[e];
     return hold((hold(y, c->y_lo, c->y_hi) - c->mu[e]) / c->sd[e], -c->z_clip, c->z_clip);
 }
 
 double ll_chain_y_back(const ll_chain *c, size_t e, double z)
 {
     if (e > c->n_series) e = c->n_series;
-    const double y = c->mu[e] + c->sd[e] * z;
-    return hold(c->curve == LL_CURVE_LOG ? exp_of(c, y) : y, c->y_min, c->y_max);
+    double y = c->mu[e] + c->sd[e] * z;
+    if (c->curve == LL_CURVE_LOG) y = exp_of(c, y);
+    if (c->curve == LL_CURVE_LOGIT) y = chain_logistic(c, y);
+    return hold(chain_is_whole(c) ? floor(y + 0.5) : y, c->y_min, c->y_max);
 }
 
-const char *ll_curve_name(ll_curve c)
+const char *const ll_curve_names[] = { "clipped", "tails", "log", "logit", "counts", NULL };
+
+const char *ll_curve_name(ll_curve c) { return ll_curve_names[c]; }
+
+double ll_chain_unit_of(const ll_chain *c, size_t e, double y)
 {
-    static const char *const names[] = { "clipped", "tails", "log" };
-    assert((size_t)c < sizeof names / sizeof *names);
-    return names[c];
+    if (e > c->n_series) e = c->n_series;
+    if (c->curve == LL_CURVE_CLIPPED) return ll_chain_z(c, e, y);
+    return c->y_mu != NULL ? (y - c->y_mu[e]) / c->y_sd[e] : (y - c->mu[e]) / c->sd[e];
 }
 
 double ll_chain_unit(const ll_chain *c, size_t e, double z)
 {
-    if (c->curve != LL_CURVE_LOG) return z;
-    if (e > c->n_series) e = c->n_series;
-    return (ll_chain_y_back(c, e, z) - c->y_mu[e]) / c->y_sd[e];
+    const bool bounded = isfinite(c->y_min) || isfinite(c->y_max) || chain_is_whole(c);
+    if (c->curve == LL_CURVE_CLIPPED || (c->y_mu == NULL && !bounded)) return z;
+    return ll_chain_unit_of(c, e, ll_chain_y_back(c, e, z));
 }
 
 void ll_chain_mark(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop)
@@ -163,11 +174,16 @@ static double unbend_with_tails(const ll_chain *c, double v)
     return ll_yeo_johnson_back(v, c->lambda);
 }
 
+static bool has_tails(const ll_chain *c)
+{
+    return c->curve == LL_CURVE_TAILS || c->curve == LL_CURVE_LOGIT;
+}
+
 double ll_chain_bend(const ll_chain *c, size_t e, double z)
 {
     if (c->curve == LL_CURVE_LOG) return z;
     if (!c->asinh && !c->log1p)
-        return c->curve == LL_CURVE_TAILS ? bend_with_tails(c, z) : ll_yeo_johnson(z, c->lambda);
+        return has_tails(c) ? bend_with_tails(c, z) : ll_yeo_johnson(z, c->lambda);
     if (e > c->n_series) e = c->n_series;
     const double y = c->mu[e] + c->sd[e] * z;
     return c->asinh ? asinh(y) : copysign(log1p(fabs(y)), y);
@@ -177,8 +193,7 @@ static double unbend(const ll_chain *c, size_t e, double v)
 {
     if (c->curve == LL_CURVE_LOG) return v;
     if (!c->asinh && !c->log1p)
-        return c->curve == LL_CURVE_TAILS ? unbend_with_tails(c, v)
-                                          : ll_yeo_johnson_back(v, c->lambda);
+        return has_tails(c) ? unbend_with_tails(c, v) : ll_yeo_johnson_back(v, c->lambda);
     if (e > c->n_series) e = c->n_series;
     const double y = c->asinh ? sinh(v) : copysign(expm1(fabs(v)), v);
     return (y - c->mu[e]) / c->sd[e];
@@ -186,12 +201,14 @@ static double unbend(const ll_chain *c, size_t e, double v)
 
 static double u_given(const ll_chain *c, size_t e, double climate, double z)
 {
+    if (c->curve == LL_CURVE_COUNTS) return chain_count_score(c, e, climate, z, 0.5);
     assert(c->g_s > 0.0 && c->r_s > 0.0);
     return ((ll_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
 }
 
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u)
 {
+    if (c->curve == LL_CURVE_COUNTS) return chain_count_back(c, e, climate, u);
     const double z = unbend(c, e, (u * c->r_s + climate) * c->g_s + c->g_m);
     return c->curve == LL_CURVE_CLIPPED ? hold(z, c->z_lo, c->z_hi) : z;
 }
@@ -213,8 +230,8 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
 void ll_chain_destroy(ll_chain *c)
 {
     if (c == NULL) return;
-    double *const arrays[] = { c->mu,   c->sd,  c->climate, c->y_mu,
-                               c->y_sd, c->low, c->high,    c->glitch };
+    double *const arrays[] = { c->mu,  c->sd,   c->climate, c->y_mu, c->y_sd,
+                               c->low, c->high, c->glitch,  c->rate, c->week };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     ll_free(c);
 }

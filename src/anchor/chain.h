@@ -25,6 +25,8 @@
 #ifndef LL_ANCHOR_CHAIN_H
 #define LL_ANCHOR_CHAIN_H
 
+#include "base/kind.h"
+
 #include <llapdiff/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,8 +53,21 @@ typedef enum ll_transform {
 typedef enum ll_curve {
     LL_CURVE_CLIPPED, /* z and answers are held within bounds */
     LL_CURVE_TAILS,   /* straight lines beyond the knots */
-    LL_CURVE_LOG,     /* z of log y, a straight line below y_0; all training values are > 0 */
+    LL_CURVE_LOG,     /* z of log(y - origin), a straight line below y_0 */
+    LL_CURVE_LOGIT,   /* z of log(x/(1 - x)), x = (y - y_min)/(y_max - y_min); then tails */
+    LL_CURVE_COUNTS,  /* u is the normal score of y in a negative binomial law of e and t */
 } ll_curve;
+
+/* What is known about the values: found by looking (base/kind.h), or given by the user. Zeros:
+ * nothing is. */
+typedef struct ll_chain_values {
+    ll_kind kind;             /* counts and whole numbers: answers are whole */
+    bool    has_min, has_max; /* answers are held within */
+    double  min, max;
+    bool    given_min; /* by the user: a logarithm may begin there, though values lie at it */
+    bool    free;      /* the user wants no floor, not even that of a logarithm */
+    int32_t week;      /* parts of the week that counts differ by: 168 hours, 7 days, 1: none */
+} ll_chain_values;
 
 /* Cycles of any length, the strongest first (periods.h), as terms of a climate. */
 enum { LL_PERIODS_MAX = 3, LL_PERIOD_HARMONICS = 6 };
@@ -76,6 +91,7 @@ typedef struct ll_chain_opts {
     ll_periods   periods; /* these in the place of the calendar, where there is a climate */
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
+    ll_chain_values values; /* counts: no glitch is looked for */
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \
@@ -102,8 +118,16 @@ typedef struct ll_chain {
     double  *mu, *sd;
     ll_curve curve;
     double   knot[2];     /* of z, for tails */
-    double   y_0;         /* for log: a tenth of the least training value */
-    double  *y_mu, *y_sd; /* of y itself where mu and sd are of log y, else NULL */
+    double   y_0;         /* for log: a tenth of the least training value above the origin */
+    double   origin;      /* for log: 0, or the least value that the user gave */
+    double   edge;        /* for logit: x is held within [edge, 1 - edge] on the way in, */
+    double   end[2];      /* and x <= end[0] or >= end[1] comes back as the bound itself */
+    double  *rate;        /* for counts: mean of each series, */
+    double  *week;        /* [n_week] by what it is multiplied in each part of the week, */
+    int32_t  n_week;      /* 168 hours or 7 days; 1: there is no calendar, */
+    double   dispersion;  /* and r of the law: variance m + m^2/r */
+    ll_kind  kind;        /* counts and whole numbers: answers are whole */
+    double  *y_mu, *y_sd; /* of y itself where mu and sd are of its log or logit, else NULL */
     double  *low, *high;  /* range of the training values; NULL as long as z is clipped */
     double  *glitch;      /* limits of glitch.h; NULL: none is looked for */
     double   glitch_end;
@@ -125,8 +149,11 @@ typedef struct ll_chain {
 llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *o, ll_chain **out);
 void        ll_chain_destroy(ll_chain *c); /* NULL is fine */
 
-/* z in standard deviations of the training values, the unit of scores: (y - mean) / deviation. */
+/* z of an answer in standard deviations of the training values, the unit of scores: (y - mean) /
+ * deviation of the y that it comes back as; and a value as measured, which nothing rounds nor holds
+ * within bounds (but a clipped chain). */
 double ll_chain_unit(const ll_chain *c, size_t e, double z);
+double ll_chain_unit_of(const ll_chain *c, size_t e, double y);
 /* Which of y [n] (NaN: missing) are glitches, looking at no others than these: drop [n]. */
 void ll_chain_mark(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop);
 /* The same with each value as the last one (glitch.h). */
@@ -136,18 +163,23 @@ double ll_chain_z(const ll_chain *c, size_t e, double y);
 double ll_chain_y_back(const ll_chain *c, size_t e, double z);
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z);
 
+/* u of a value that is to be forecast: as ll_chain_u, but a count lies anywhere within its own
+ * share of the law, drawn from (series, row), so that scores of the truth are normal. */
+double ll_chain_target(const ll_chain *c, size_t e, size_t row, double t, double y);
+
 /* y of a series to u [n], and to z [n] on the way unless that is NULL; NaN where it is missing. */
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u);
 
-/* The climate at t, before r_s; 0 without one. The way back takes it as given: many values of one
- * time (quantiles, samples) need it only once. */
+/* The climate at t, before r_s; 0 without one; of counts the mean of the law at t. The way back
+ * takes it as given: many values of one time (quantiles, samples) need it only once. */
 double ll_chain_climate(const ll_chain *c, size_t e, double t);
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u);
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */
 void ll_climate_terms(double t, int32_t n_terms, double *out);
 
-const char *ll_curve_name(ll_curve c); /* clipped, tails or log */
+extern const char *const ll_curve_names[]; /* clipped, tails, log ..; closed by NULL */
+const char              *ll_curve_name(ll_curve c);
 
 double ll_chain_bend(const ll_chain *c, size_t e, double z); /* v */
 double ll_yeo_johnson(double x, double lambda);

@@ -1,5 +1,6 @@
 #include "anchor/chain_climate.h"
 #include "anchor/glitch.h"
+#include "anchor/kinds/chain_kinds.h"
 #include "anchor/quantile.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -173,7 +174,8 @@ static llap_status fit_curve(ll_chain *c, const chain_values *z, ll_transform tr
     c->lambda = 1.0;
     c->log1p = transform == LL_TRANSFORM_LOG1P;
     c->asinh = transform == LL_TRANSFORM_ASINH;
-    if (c->curve == LL_CURVE_TAILS) st = fit_tail_curve(c, z, transform);
+    if (c->curve != LL_CURVE_CLIPPED && c->curve != LL_CURVE_LOG)
+        st = fit_tail_curve(c, z, transform);
     else if (transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(z);
     const moments m = moments_of_bent(c, z);
     c->g_m = m.mean;
@@ -227,24 +229,28 @@ static void fit_range(ll_chain *c, const ll_series *s, bool pooled)
         if (pooled || c->low[e] > c->high[e]) c->low[e] = c->low[n], c->high[e] = c->high[n];
 }
 
-/* From y to log y, in place: y [rows] of s [n_series]. */
-static llap_status take_logs(ll_chain *c, const ll_series *s, double *y, size_t rows, bool pooled)
+/* mu and sd of the logarithms or logits of y [rows] of s, in the place of those of y itself. */
+static llap_status bend_first(ll_chain *c, const ll_series *s, double *y, size_t rows,
+                              const ll_chain_opts *o)
 {
     const size_t n = c->n_series;
-    if (!(c->low[n] > 0.0))
-        return ll_fail(LLAP_EINVAL, "chain: log: the least training value is %g, not above 0",
-                       c->low[n]);
-    c->y_0 = 0.1 * c->low[n];
+    llap_status  st = o->curve == LL_CURVE_LOG ? chain_fit_log(c, y, rows, &o->values)
+                                               : chain_fit_logit(c, y, rows);
+    if (st != LLAP_OK) return st;
     c->y_mu = c->mu;
     c->y_sd = c->sd;
     c->mu = ll_new(n + 1, sizeof *c->mu);
     c->sd = ll_new(n + 1, sizeof *c->sd);
-    if (c->mu == NULL || c->sd == NULL) return LLAP_ENOMEM;
     double *const was = ll_new(rows, sizeof *was);
-    if (was == NULL) return LLAP_ENOMEM;
+    if (c->mu == NULL || c->sd == NULL || was == NULL) {
+        ll_free(was);
+        return LLAP_ENOMEM;
+    }
+    for (size_t e = 0; e <= n; e++) c->sd[e] = 1.0; /* z is the logarithm itself, so far */
     memcpy(was, y, rows * sizeof *y);
-    for (size_t i = 0; i < rows; i++) y[i] = log(y[i]);
-    fit_scale(c, s, pooled);
+    c->curve = o->curve;
+    for (size_t i = 0; i < rows; i++) y[i] = ll_chain_z(c, 0, y[i]);
+    fit_scale(c, s, o->pooled);
     memcpy(y, was, rows * sizeof *y);
     ll_free(was);
     return LLAP_OK;
@@ -257,7 +263,9 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     const size_t n = c->n_series;
     bool        *drop = ll_new(rows, sizeof *drop);
     llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) st = ll_glitch_fit(train, n, o->pooled, c->glitch, &c->glitch_end);
+    c->glitch_end = 1.0; /* counts have no glitches: a single large one is a sale, not a fault */
+    if (st == LLAP_OK && o->values.kind != LL_KIND_COUNT)
+        st = ll_glitch_fit(train, n, o->pooled, c->glitch, &c->glitch_end);
     for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {
         s[e] = (ll_series){ .n = train[e].n, .t = train[e].t, .y = y + at };
         ll_chain_mark(c, e, train[e].y, train[e].n, drop);
@@ -267,7 +275,8 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     if (st != LLAP_OK) return st;
     fit_range(c, s, o->pooled);
     fit_scale(c, s, o->pooled);
-    if (o->curve == LL_CURVE_LOG) st = take_logs(c, s, y, rows, o->pooled);
+    if (o->curve == LL_CURVE_COUNTS) return chain_fit_counts(c, s, o->pooled, o->values.week);
+    if (o->curve != LL_CURVE_TAILS) st = bend_first(c, s, y, rows, o);
     chain_values v;
     if (st == LLAP_OK) {
         c->curve = o->curve;
@@ -327,8 +336,9 @@ llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *
     if (st == LLAP_OK) {
         c->n_series = n;
         c->z_clip = o->z_clip;
-        c->y_min = -INFINITY;
-        c->y_max = INFINITY;
+        c->y_min = o->values.has_min ? o->values.min : -INFINITY;
+        c->y_max = o->values.has_max ? o->values.max : INFINITY;
+        c->kind = o->values.kind;
         c->y_lo = -INFINITY;
         c->y_hi = INFINITY;
         c->mu = ll_new(n + 1, sizeof *c->mu);

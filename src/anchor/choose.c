@@ -1,5 +1,6 @@
 /* Fitting the whole anchor model: candidates by chain and kappa, the best by validation. */
 #include "anchor/drift.h"
+#include "anchor/kinds/choose_kind.h"
 #include "anchor/quantile.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
@@ -48,9 +49,10 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
     c.periods = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
     c.drift = c.periods + (validated ? anchor_period_kernels(o) * o->fit.n_steps : 0);
-    c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
-                            ? ANCHOR_DRIFTS * anchor_drift_steps(o)
-                            : 0);
+    c.kinds = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
+                             ? ANCHOR_DRIFTS * anchor_drift_steps(o)
+                             : 0);
+    c.link = c.kinds + (validated ? anchor_kind_steps(o) : 0);
     c.filling = c.link + (o->link && several ? ANCHOR_LINKS : 0);
     c.neighbours = c.filling + o->fit.n_steps;
     c.all = c.neighbours + (o->neighbours_series && several ? 4 * ANCHOR_SCENES : 0);
@@ -74,8 +76,10 @@ static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_
     drawer d = { .data = data,
                  .opts = o,
                  .rows = rows,
-                 .how = {
-                     .spec = &o->spec, .kappa = a->kappa, .innovation = a->start.innovation } };
+                 .how = { .spec = &o->spec,
+                          .kappa = a->kappa,
+                          .innovation = a->start.innovation,
+                          .still = a->chain.curve == LL_CURVE_COUNTS } };
     d.origin = ll_new(o->fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
     *k = a->start;
@@ -347,6 +351,7 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
         st = anchor_choose_periods(d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
+    if (st == LLAP_OK && choose) st = anchor_choose_kind(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->link) st = anchor_fit_linked(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);

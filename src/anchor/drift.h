@@ -24,6 +24,9 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
  * may be negative. Takes other (NULL: there is none) and says whether it was. */
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
 
+/* Gives k a level, or a slope, with the numbers that a fit starts from. */
+void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope);
+
 /* Kernels that periods are tried with: 0, where there is no question of any. And the trial, after
  * which o says how the rest is fitted. */
 int         anchor_period_kernels(const ll_anchor_model_opts *o);

@@ -46,7 +46,7 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
         for (size_t j = 0; j < out[i].n_obs; j++) at[j] = nextafter(out[i].t[j], -INFINITY);
         out[i].n_query = out[i].n_obs;
         out[i].t_query = at;
-        out[i].target = out[i].y;
+        out[i].target = d->batch.again[i];
         at += out[i].n_obs;
     }
     assert(at == d->before + n_obs && d->batch.n == n_rows);
@@ -117,9 +117,9 @@ static void keep(const quiz *q, size_t n, double *residual)
         residual[j] = (q->truth[j] - q->mean[j]) / sqrt(fmax(q->var[j], ANCHOR_FILL_FLOOR));
 }
 
-/* Hides 30 % of window i. */
+/* Hides 30 % of a window, whose readings are again [n_obs] as targets. */
 static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window *full,
-                       const ll_rng *rng)
+                       const double *again, const ll_rng *rng)
 {
     const double     share = 0.3;
     size_t           n = 0;
@@ -129,7 +129,7 @@ static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window
         if (isnan(q->y[j]) || !(ll_rng_uniform(rng, j) < share)) continue;
         q->y[j] = NAN;
         q->t[n] = full->t[j];
-        q->truth[n++] = full->y[j];
+        q->truth[n++] = again[j];
     }
     w.y = q->y;
     assert(n <= w.n_obs);
@@ -159,7 +159,7 @@ static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {
         const ll_rng rng = ll_rng_make(seed, LL_STREAM_MASK, i, 0, 0);
-        st = ask(&q, m, &b.window[i], &rng);
+        st = ask(&q, m, &b.window[i], b.again[i], &rng);
     }
     if (st == LLAP_OK) st = ll_calibration_fit(q.lead, q.past, q.n, 0, 0, 1.0, &m->fill_past);
     if (st == LLAP_OK) st = ll_calibration_fit(q.lead, q.both, q.n, 0, 0, 1.0, &m->fill_both);

@@ -75,9 +75,8 @@ static void hide(scene *s, const ll_anchor_model *m, const ll_series *h, size_t 
         if (isnan(y[i]) || !((double)ll_rng_uniform(rng, i) < share)) continue;
         y[i] = NAN;
         if (s->drop[i] || i % thin != 0 || !(t > T - 0.75 * c && t <= T - 0.25 * c)) continue;
-        const double z = ll_chain_z(m->chain, e, full[i]);
-        s->z[s->n] = ll_chain_unit(m->chain, e, z);
-        s->u[s->n] = ll_chain_u(m->chain, e, t, z);
+        s->z[s->n] = ll_chain_unit_of(m->chain, e, full[i]);
+        s->u[s->n] = ll_chain_target(m->chain, e, (size_t)(s->all[e].t - h->t) + i, t, full[i]);
         s->t[s->n++] = t;
         r->n_query++;
     }

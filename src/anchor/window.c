@@ -9,6 +9,7 @@
 
 static void rows_deinit(anchor_rows *r)
 {
+    if (r->target != r->u) ll_free(r->target);
     ll_free(r->z);
     ll_free(r->u);
     *r = (anchor_rows){ 0 };
@@ -19,8 +20,9 @@ static llap_status rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y };
     r->z = ll_new(s->n, sizeof *r->z);
     r->u = ll_new(s->n, sizeof *r->u);
+    r->target = c->curve == LL_CURVE_COUNTS ? ll_new(s->n, sizeof *r->target) : r->u;
     bool *drop = ll_new(s->n, sizeof *drop);
-    if (r->z == NULL || r->u == NULL || drop == NULL) {
+    if (r->z == NULL || r->u == NULL || r->target == NULL || drop == NULL) {
         ll_free(drop);
         rows_deinit(r);
         return LLAP_ENOMEM;
@@ -29,7 +31,8 @@ static llap_status rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     for (size_t i = 0; i < s->n; i++) {
         const double z = ll_chain_z(c, series, s->y[i]);
         r->u[i] = isnan(z) ? NAN : ll_chain_u(c, series, s->t[i], z);
-        r->z[i] = isnan(z) || drop[i] ? NAN : ll_chain_unit(c, series, z);
+        r->z[i] = isnan(z) || drop[i] ? NAN : ll_chain_unit_of(c, series, s->y[i]);
+        if (r->target != r->u) r->target[i] = ll_chain_target(c, series, i, s->t[i], s->y[i]);
     }
     ll_free(drop);
     return LLAP_OK;
@@ -88,7 +91,9 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
 
 void anchor_batch_deinit(anchor_batch *b)
 {
-    void *const arrays[] = { b->window, b->m, b->s, b->query, b->mean, b->var, b->numbers };
+    void *const arrays[] = {
+        b->window, b->m, b->s, b->query, b->mean, b->var, b->again, b->numbers
+    };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     *b = (anchor_batch){ 0 };
 }
@@ -118,9 +123,10 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     b->query = ll_new(n, sizeof *b->query);
     b->mean = ll_new(n, sizeof *b->mean);
     b->var = ll_new(n, sizeof *b->var);
+    b->again = ll_new(n, sizeof *b->again);
     b->numbers = ll_new(numbers, sizeof *b->numbers);
     const bool ok = b->window != NULL && b->m != NULL && b->s != NULL && b->query != NULL &&
-                    b->mean != NULL && b->var != NULL && b->numbers != NULL;
+                    b->mean != NULL && b->var != NULL && b->again != NULL && b->numbers != NULL;
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
@@ -135,12 +141,14 @@ void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s
 {
     double sum = 0.0, count = 0.0;
     ll_window_norm(u, n, how.kappa, m, s);
+    if (how.still) *s = 1.0;
     for (size_t i = 0; i < n; i++)
         if (!isnan(u[i])) sum += u[i], count += 1.0;
     *start = 0.0;
     if (!(how.reach > 0.0 && count >= 5.0 && anchor_far_out(sum, count) > how.reach)) return;
     *start = (sum / count) * (sum / count);
     ll_window_norm(u, n, 0.0, m, s);
+    if (how.still) *s = 1.0;
 }
 
 static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, anchor_cut how,
@@ -154,7 +162,10 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
     b->s[i] = how.innovation ? 1.0 : scale;
     for (size_t j = 0; j < n_obs; j++) w[j] = (w[j] - b->m[i]) / b->s[i];
     for (size_t j = 0; j < n_query; j++)
-        target[j] = isnan(r->z[s.now + j]) ? NAN : (r->u[s.now + j] - b->m[i]) / b->s[i];
+        target[j] = isnan(r->z[s.now + j]) ? NAN : (r->target[s.now + j] - b->m[i]) / b->s[i];
+    b->again[i] = r->target == r->u ? w : take(at, n_obs);
+    for (size_t j = 0; b->again[i] != w && j < n_obs; j++)
+        b->again[i][j] = isnan(w[j]) ? NAN : (r->target[s.first + j] - b->m[i]) / b->s[i];
     b->window[i] = (ll_anchor_window){ .n_obs = n_obs,
                                        .t = r->t + s.first,
                                        .y = w,
@@ -192,7 +203,7 @@ llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows
             return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
                            origin[i].series, n_series, origin[i].t);
         const span s = span_of(how.spec, &rows[origin[i].series], origin[i].t);
-        numbers += s.now - s.first + 3 * (s.end - s.now);
+        numbers += 2 * (s.now - s.first) + 3 * (s.end - s.now);
     }
     llap_status st = batch_arrays(b, n, numbers);
     double     *at = b->numbers;

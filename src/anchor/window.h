@@ -14,6 +14,7 @@ typedef struct anchor_rows {
     const double   *t, *y;
     double         *z; /* [n] as measured, in the unit of scores; NaN also at a glitch. Owned */
     double         *u; /* [n] glitches too. Owned */
+    double         *target; /* [n] u as ll_chain_target has it, owned; or u itself */
 } anchor_rows;
 
 /* n series; the caller owns *out (anchor_rows_destroy). */
@@ -31,6 +32,7 @@ typedef struct anchor_batch {
     size_t           *query;   /* [n] first query row in its series */
     double          **mean;    /* [n] of n_query numbers each, where answers go */
     double          **var;     /* [n] */
+    double          **again;   /* [n] of n_obs numbers: the context as targets (anchor_rows) */
     double           *numbers; /* all of w, targets, answers */
 } anchor_batch;
 
@@ -40,6 +42,7 @@ typedef struct anchor_cut {
     double                kappa;
     double                reach; /* of ll_anchor_model; 0: anything may be reached */
     bool                  innovation;
+    bool                  still; /* the scale is 1: counts are normal scores already */
 } anchor_cut;
 
 /* How far out the level of n readings lies whose u sum to this: their mean, held down where they
@@ -57,7 +60,8 @@ static inline anchor_cut anchor_cut_of(const ll_anchor_model *m, const ll_anchor
     return (anchor_cut){ .spec = &m->spec,
                          .kappa = m->kappa,
                          .reach = k != NULL && k->drift == LL_ANCHOR_STILL ? m->reach : 0.0,
-                         .innovation = k != NULL && k->innovation };
+                         .innovation = k != NULL && k->innovation,
+                         .still = m->chain->curve == LL_CURVE_COUNTS };
 }
 
 /* Windows at these origins, targets w of the rows within the horizon. rows [n_series] are borrowed
@@ -91,7 +95,7 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, profile, periods, drift, link, filling, neighbours, all;
+    int64_t cycles, profile, periods, drift, kinds, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
 

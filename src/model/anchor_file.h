@@ -27,6 +27,13 @@ llap_status anchor_file_get_array(const ll_json *j, int64_t i, const char *key, 
 llap_status anchor_file_get_tensor(const ll_tensors *t, int64_t i, const char *of, const char *what,
                                    int rank, const int64_t *shape, double **out);
 
+/* What a kind of values has of its own (kind_file.c): keys, tensors, and both again. Absent: any
+ * kind. */
+void        anchor_file_put_kind(ll_json_writer *w, const ll_chain *c);
+llap_status anchor_file_save_counts(ll_tensors_writer *w, int64_t i, const ll_chain *c);
+llap_status anchor_file_get_kind(const ll_tensors *t, const ll_json *j, int64_t i,
+                                 const int64_t *shape, ll_chain *c);
+
 /* The chain: its numbers in the JSON object that is open, its tensors, and how many they are. */
 void        anchor_file_put_chain(ll_json_writer *w, const ll_chain *c);
 llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c);

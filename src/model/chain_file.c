@@ -10,13 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const curve_names[] = { "clipped", "tails", "log", NULL };
-
 void anchor_file_put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
 {
     ll_json_open(w, key, '(');
     for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, v[i]);
     ll_json_close(w, ']');
+}
+
+static bool has_knots(const ll_chain *c)
+{
+    return c->curve == LL_CURVE_TAILS || c->curve == LL_CURVE_LOGIT;
 }
 
 void anchor_file_put_chain(ll_json_writer *w, const ll_chain *c)
@@ -32,10 +35,11 @@ void anchor_file_put_chain(ll_json_writer *w, const ll_chain *c)
         ll_json_put_double(w, "z_lo", c->z_lo);
         ll_json_put_double(w, "z_hi", c->z_hi);
     } else {
-        ll_json_put_string(w, "curve", curve_names[c->curve]);
+        ll_json_put_string(w, "curve", ll_curve_name(c->curve));
         ll_json_put_double(w, "glitch_end", c->glitch_end);
     }
-    if (c->curve == LL_CURVE_TAILS) anchor_file_put_doubles(w, "knots", c->knot, 2);
+    anchor_file_put_kind(w, c);
+    if (has_knots(c)) anchor_file_put_doubles(w, "knots", c->knot, 2);
     if (c->curve == LL_CURVE_LOG) ll_json_put_double(w, "y_0", c->y_0);
     ll_json_put_double(w, "lambda", c->lambda);
     ll_json_put_double(w, "g_m", c->g_m);
@@ -67,7 +71,7 @@ llap_status anchor_file_add_tensor(ll_tensors_writer *w, int64_t i, const char *
 static const struct free_tensor {
     const char *name;
     size_t      at;   /* offset of the pointer in ll_chain */
-    bool        logs; /* only for the curve log */
+    bool        logs; /* only for the curves log and logit */
 } free_tensors[] = { { "low", offsetof(ll_chain, low), false },
                      { "high", offsetof(ll_chain, high), false },
                      { "glitch", offsetof(ll_chain, glitch), false },
@@ -93,14 +97,14 @@ llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c)
     }
     if (st == LLAP_OK && c->n_climate > 0)
         st = anchor_file_add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
-    return st;
+    return st != LLAP_OK ? st : anchor_file_save_counts(w, i, c);
 }
 
 size_t anchor_file_chain_tensors(ll_chain *c)
 {
     size_t n = 2;
     for (size_t k = 0; k < FREE_TENSORS; k++) n += *free_tensor(&free_tensors[k], c) != NULL;
-    return n + (c->n_climate > 0);
+    return n + (c->n_climate > 0) + (c->curve == LL_CURVE_COUNTS ? 2 : 0);
 }
 
 llap_status anchor_file_get_numbers(const ll_json *j, int64_t i, const anchor_number *numbers,
@@ -158,23 +162,24 @@ static llap_status get_free(const ll_tensors *t, const ll_json *j, int64_t i, co
 {
     const anchor_number ends[] = { { "glitch_end", 1, HUGE_VAL, &c->glitch_end, false } };
     const anchor_number logs[] = { { "y_0", DBL_MIN, HUGE_VAL, &c->y_0, false } };
-    const bool          is_log = c->curve == LL_CURVE_LOG;
+    const bool          bent = c->curve == LL_CURVE_LOG || c->curve == LL_CURVE_LOGIT;
     llap_status         st = anchor_file_get_numbers(j, i, ends, 1);
-    if (st == LLAP_OK)
-        st = is_log ? anchor_file_get_numbers(j, i, logs, 1)
-                    : anchor_file_get_array(j, i, "knots", -1e3, 1e3, 2, c->knot);
-    if (st == LLAP_OK && !is_log && !(c->knot[0] <= c->knot[1]))
+    if (st == LLAP_OK) st = anchor_file_get_kind(t, j, i, shape, c);
+    if (st == LLAP_OK && c->curve == LL_CURVE_LOG) st = anchor_file_get_numbers(j, i, logs, 1);
+    if (st == LLAP_OK && has_knots(c))
+        st = anchor_file_get_array(j, i, "knots", -1e3, 1e3, 2, c->knot);
+    if (st == LLAP_OK && has_knots(c) && !(c->knot[0] <= c->knot[1]))
         st = ll_fail(LLAP_EFORMAT, "config: anchors[%lld].knots: expected %g <= %g", (long long)i,
                      c->knot[0], c->knot[1]);
     for (size_t k = 0; st == LLAP_OK && k < FREE_TENSORS; k++)
-        if (!free_tensors[k].logs || is_log)
+        if (!free_tensors[k].logs || bent)
             st = anchor_file_get_tensor(t, i, "scale", free_tensors[k].name, 1, shape,
                                         free_tensor(&free_tensors[k], c));
     for (int64_t e = 0; st == LLAP_OK && e < shape[0]; e++)
-        if (!(c->low[e] <= c->high[e]) || !(c->glitch[e] >= 0) || (is_log && !(c->y_sd[e] > 0)))
+        if (!(c->low[e] <= c->high[e]) || !(c->glitch[e] >= 0) || (bent && !(c->y_sd[e] > 0)))
             st = ll_fail(LLAP_EFORMAT, "scale.%lld: element %lld: low %g, high %g, glitch %g%s",
                          (long long)i, (long long)e, c->low[e], c->high[e], c->glitch[e],
-                         is_log ? ", or y_std is not positive" : "");
+                         bent ? ", or y_std is not positive" : "");
     return st;
 }
 
@@ -257,7 +262,7 @@ static llap_status get_chain_numbers(const ll_json *j, int64_t i, ll_chain *c)
     int     curve = LL_CURVE_CLIPPED; /* what older files have */
     c->z_clip = HUGE_VAL;
     snprintf(path, sizeof path, "anchors[%lld].curve", (long long)i);
-    llap_status st = ll_json_enum(j, path, curve_names, &curve);
+    llap_status st = ll_json_enum(j, path, ll_curve_names, &curve);
     c->curve = (ll_curve)curve;
     snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
     if (st == LLAP_OK)

@@ -35,6 +35,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, max, NULL, "largest value of answers"),
+    OPTION_TEXT(LIST, kind, "auto", "of values: count, whole, share, positive, any, or auto: found by looking; NAME=... each"),
     OPTION_TEXT(FILE, from, NULL, "start from the networks of this model"),
     OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
     OPTION_INTEGER(steps, NULL, 1, 1e9, "training steps of each network (default: by size and horizon)"),
@@ -65,6 +66,10 @@ const llap_option *llap_train_options(void) { return train_options; }
 
 #define QUANTILES "0.025,0.1,0.25,0.5,0.75,0.9,0.975"
 
+static const char *const totals[] = {
+    "", [LLAP_FORECAST_TOTAL_HORIZON] = "horizon", [LLAP_FORECAST_TOTAL_ENTITIES] = "entities", [LLAP_FORECAST_TOTAL_BOTH] = "both", NULL,
+};
+
 #define OPTIONS llap_forecast_opts
 static const llap_option forecast_options[] = {
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
@@ -75,7 +80,7 @@ static const llap_option forecast_options[] = {
     OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
     OPTION_INTEGER(samples, "200", 1, 1e6, "number of sample paths; size anchor needs none for its quantiles"),
     OPTION_FLAG(keep_samples, "write the paths instead of their quantiles"),
-    OPTION_FLAG(total, "the sum over the horizon instead of each time"),
+    OPTION_WORD(total, NULL, totals, "sums instead of each value: over the horizon, over all entities at each time, or both"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,
     OPTION_END,

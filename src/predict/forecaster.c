@@ -30,6 +30,18 @@ ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i)
                                  .draw = origin };
 }
 
+ll_forecast_window ll_forecast_window_at(const llap_panel *p, int64_t entity, int64_t origin)
+{
+    assert(entity >= 0 && entity < p->n_entities);
+    int64_t end = p->start[entity];
+    while (end < p->start[entity + 1] && p->time[end] <= origin) end++;
+    return (ll_forecast_window){ .entity = entity,
+                                 .first = p->start[entity],
+                                 .end = end,
+                                 .origin = origin,
+                                 .id = ll_forecast_window_id(p, entity, origin) };
+}
+
 static void merge_by_time(ll_forecast_window *from, ll_forecast_window *to, int64_t n)
 {
     if (n < 2) return;

@@ -37,6 +37,9 @@ typedef struct ll_forecast_window {
 /* Window i of a list. */
 ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i);
 
+/* Of an entity's rows up to origin; its queries are the caller's to give, and its draw. */
+ll_forecast_window ll_forecast_window_at(const llap_panel *p, int64_t entity, int64_t origin);
+
 /* By origin; those of one origin stay in order. */
 llap_status ll_forecast_windows_sort(ll_forecast_window *w, int64_t n);
 

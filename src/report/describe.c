@@ -120,11 +120,12 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
     }
     t->has_anchor = 1;
     t->validation_crps = a->valid_crps;
-    t->transform = a->chain->curve == LL_CURVE_LOG ? "log"
-                   : a->chain->log1p               ? "log1p"
-                   : a->chain->asinh               ? "asinh"
-                   : a->chain->lambda == 1.0       ? "none"
-                                                   : "yeo-johnson";
+    t->transform = a->chain->curve == LL_CURVE_LOG      ? "log"
+                   : a->chain->curve == LL_CURVE_COUNTS ? "counts"
+                   : a->chain->log1p                    ? "log1p"
+                   : a->chain->asinh                    ? "asinh"
+                   : a->chain->lambda == 1.0            ? "none"
+                                                        : "yeo-johnson";
     t->curve = ll_curve_name(a->chain->curve);
     t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
     t->drift = ll_anchor_drift_name(k->drift);
@@ -133,6 +134,10 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
                  : a->chain->profile.daily > 0 ? "weekly profile"
                  : a->chain->n_climate > 0     ? "calendar climate"
                                                : "no climate";
+    t->kind = ll_kind_names[a->chain->kind];
+    t->whole = a->chain->kind == LL_KIND_COUNT || a->chain->kind == LL_KIND_WHOLE;
+    t->min = a->chain->y_min;
+    t->max = a->chain->y_max;
     t->lambda = a->chain->lambda;
     t->climate_terms = a->chain->n_climate;
     t->n_periods = a->chain->periods.n;
@@ -190,6 +195,9 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
         ll_json_put_double(w, "validation_crps", t->validation_crps);
         ll_json_put_double(w, "lambda", t->lambda);
         ll_json_put_string(w, "curve", t->curve);
+        ll_json_put_string(w, "kind", t->kind);
+        if (isfinite(t->min)) ll_json_put_double(w, "min", t->min);
+        if (isfinite(t->max)) ll_json_put_double(w, "max", t->max);
         ll_json_put_string(w, "drift", t->drift);
         ll_json_put_string(w, "scale", t->scale);
         ll_json_put_int(w, "climate_terms", t->climate_terms);
@@ -348,6 +356,20 @@ static void answers_text(FILE *out, const llap_model *m)
     fprintf(out, "%s\n", text[m->network->config.features.answer_source]);
 }
 
+/* What kind of values, and the bounds of answers; nothing where there is nothing to say. */
+static void kind_text(FILE *out, const llap_description_target *t)
+{
+    int kind = 0;
+    while (strcmp(ll_kind_names[kind], t->kind) != 0) kind++;
+    if (kind == LL_KIND_ANY && !isfinite(t->min) && !isfinite(t->max)) return;
+    fprintf(out, "  values: %s", ll_kind_words((ll_kind)kind));
+    if (isfinite(t->min)) fprintf(out, ", at least %g", t->min);
+    if (isfinite(t->max)) fprintf(out, ", at most %g", t->max);
+    if (strcmp(t->curve, "counts") == 0) fprintf(out, "; by a negative binomial law");
+    if (strcmp(t->curve, "logit") == 0) fprintf(out, "; by logits");
+    fputc('\n', out);
+}
+
 static void target_text(FILE *out, const llap_model *m, const llap_description_target *t)
 {
     const bool power = strcmp(t->transform, "yeo-johnson") == 0;
@@ -360,6 +382,7 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
     if (t->clipped)
         fprintf(out, "  clipped scale of an older version: no answer lies outside the range of "
                      "training; train again\n");
+    kind_text(out, t);
     if (t->n_periods > 0)
         fprintf(out, "  periods: %s\n",
                 ll_span_list_of(&m->frame, t->periods, (int32_t)t->n_periods).text);

@@ -9,6 +9,7 @@
 #include "predict/frame.h"
 #include "predict/series.h"
 #include "predict/span.h"
+#include "train/kinds.h"
 #include "train/periods.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -131,7 +132,8 @@ static void set_fit(const ll_recipe_anchor *r, ll_anchor_fit_opts *fit)
     fit->var_floor = r->var_floor;
 }
 
-/* Data with a clock has its cycles, and others only where validation finds them. */
+/* Calendar data starts with the cycles of the clock. Cycles of other lengths are added where
+ * validation gains by them. */
 static llap_status set_cycles(const ll_model_frame *f, const ll_recipe_anchor *r, bool daily,
                               ll_anchor_model_opts *how)
 {
@@ -218,19 +220,18 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     if (st == LLAP_OK) st = ll_frame_split(f, w, &split);
     if (st == LLAP_OK && split->n[LL_PART_TRAIN] == 0)
         st = ll_fail(LLAP_EINVAL, "no observed value in the training part");
+    if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var, &how.chain.values);
     if (st == LLAP_OK) st = fit_windows(w, split, &how, recipe->valid_rows, f, var, out);
     ll_split_destroy(split);
     ll_windows_destroy(w);
-    if (st == LLAP_OK) st = ll_target_bound("min", o->min, p->var[var], &(*out)->chain->y_min);
-    if (st == LLAP_OK) st = ll_target_bound("max", o->max, p->var[var], &(*out)->chain->y_max);
     if (st == LLAP_OK || st == LLAP_ECANCELLED) return st; /* which says the stage */
     if (st == LLAP_EFORMAT)                                /* a note of the state */
         return ll_fail_in(st, "%s: %s", o->state, ll_text_show(p->var[var]).text);
     return ll_fail_in(st, "%s", ll_text_show(p->var[var]).text);
 }
 
-/* Steps of the fits up to that of each target, into end [n_targets]. Whether a target has windows
- * to choose on is its own. */
+/* Steps of the fits up to that of each target, into end [n_targets]. A target may have no
+ * validation windows. */
 static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
                                const ll_recipe_anchor *recipe, const ll_model_frame *f,
                                const int64_t *var, int64_t *end)
@@ -243,6 +244,7 @@ static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
         st = options(o, recipe, f, f->target[i], &how);
         if (st == LLAP_OK) st = ll_frame_windows(f, p, &var[i], 1, &w);
         if (st == LLAP_OK) st = ll_frame_split(f, w, &split);
+        if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var[i], &how.chain.values);
         if (st == LLAP_OK)
             end[i] = (i > 0 ? end[i - 1] : 0) +
                      ll_anchor_model_steps(&how, (size_t)p->n_entities, split->n[LL_PART_VAL] > 0);
@@ -252,14 +254,33 @@ static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
+typedef struct values_text {
+    char text[96];
+} values_text;
+
+/* Their kind and the bounds of answers; empty where there is nothing to say. */
+static values_text values_of(const ll_chain *c)
+{
+    values_text v = { "" };
+    if (c->kind == LL_KIND_ANY && !isfinite(c->y_min) && !isfinite(c->y_max)) return v;
+    int n = snprintf(v.text, sizeof v.text, "values: %s", ll_kind_words(c->kind));
+    if (isfinite(c->y_min))
+        n += snprintf(v.text + n, sizeof v.text - (size_t)n, ", at least %g", c->y_min);
+    if (isfinite(c->y_max))
+        n += snprintf(v.text + n, sizeof v.text - (size_t)n, ", at most %g", c->y_max);
+    snprintf(v.text + n, sizeof v.text - (size_t)n, "; ");
+    return v;
+}
+
 static void say(const llap_log *log, const ll_model_frame *f, const char *target,
                 const ll_anchor_model *a)
 {
+    const values_text  values = values_of(a->chain);
     const ll_span_list periods = ll_span_list_of(f, a->chain->periods.span, a->chain->periods.n);
     ll_logf(log, LLAP_LOG_INFO,
-            "%s: anchor: validation CRPS %.4f of a standard deviation; curve %s, drift %s, scale "
+            "%s: anchor: validation CRPS %.4f of a standard deviation; %scurve %s, drift %s, scale "
             "of the %s%s%s%s%s",
-            target, a->valid_crps, ll_curve_name(a->chain->curve),
+            target, a->valid_crps, values.text, ll_curve_name(a->chain->curve),
             ll_anchor_drift_name(a->kernel.drift), a->kernel.innovation ? "innovations" : "window",
             a->chain->periods.n > 0 ? "; periods " : "", periods.text,
             a->link.rank > 0 ? "; entities are linked" : "",

@@ -39,7 +39,7 @@ static double score(const ll_chain *c, size_t e, const double *y, int64_t n, dou
 {
     double z[SAMPLES];
     assert(n > 0 && n <= SAMPLES);
-    for (int64_t i = 0; i < n; i++) z[i] = ll_chain_unit(c, e, ll_chain_z(c, e, y[i]));
+    for (int64_t i = 0; i < n; i++) z[i] = ll_chain_unit_of(c, e, y[i]);
     metric_sort(z, n);
     return ll_crps(z, n, truth, true);
 }
@@ -50,7 +50,7 @@ static void compare(void *user, const ll_filled_cell *cell)
     const ll_chain *chain = s->m->anchor[cell->target]->chain;
     const size_t    e = ll_model_series(s->m, s->p->entity[entity_of(s->p, cell->row)]);
     const double    y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
-    const double    truth = ll_chain_unit(chain, e, ll_chain_z(chain, e, y));
+    const double    truth = ll_chain_unit_of(chain, e, y);
     assert(cell->window >= 0 && cell->window < WINDOWS_PAST && cell->guess != NULL);
     s->network[cell->window] += score(chain, e, cell->y, cell->n, truth);
     s->anchor[cell->window] += score(chain, e, cell->guess, cell->n, truth);

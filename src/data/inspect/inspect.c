@@ -65,19 +65,23 @@ static llap_status measure_quartiles(const llap_panel *p, int64_t v, ll_inspect_
 
 static void measure_entities(const llap_panel *p, int64_t v, ll_inspect_var *out)
 {
+    ll_kind_look look = { 0 };
     for (int64_t e = 0; e < p->n_entities; e++) {
         int64_t n = 0;
         float   first = 0;
         bool    same = true;
+        ll_kind_start(&look);
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
             if (!ll_panel_observed(p, r, v)) continue;
             const float x = p->value[r * p->n_vars + v];
             if (n++ == 0) first = x;
             same = same && x == first;
+            ll_kind_add(&look, (double)x);
         }
         out->entities += n > 0;
         out->constant_entities += n > 1 && same;
     }
+    out->kind = ll_kind_found(&look);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #ifndef LL_DATA_INSPECT_INSPECT_H
 #define LL_DATA_INSPECT_INSPECT_H
 
+#include "base/kind.h"
 #include "data/csv/csv.h"
 #include "data/gaps.h"
 
@@ -32,6 +33,7 @@ typedef struct ll_inspect_var {
     int64_t outliers;
     double  least, most, mean, std; /* of observed cells; std of the population. NaN without any */
     double  quartile[3];            /* 25 %, 50 %, 75 %; of an even sample above 2^20 cells */
+    ll_kind kind;                   /* as training would find it in all of them */
 } ll_inspect_var;
 
 typedef struct ll_inspect {

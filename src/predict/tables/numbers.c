@@ -69,13 +69,18 @@ void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
 void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
 {
     double sum = 0;
+    bool   whole = true; /* counts: a quantile is one of the draws, not between two */
     assert(n >= 1 && a->n_numbers == 1 + a->n_quantiles);
     ll_sort_doubles(x, (size_t)n);
-    for (int64_t i = 0; i < n; i++) sum += x[i];
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        whole = whole && x[i] == floor(x[i]);
+    }
     number[0] = sum / (double)n;
     for (int k = 0; k < a->n_quantiles; k++) {
         const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
         const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
-        number[1 + k] = x[i] + (at - (double)i) * (x[next] - x[i]);
+        number[1 + k] =
+            whole ? x[at - (double)i < 0.5 ? i : next] : x[i] + (at - (double)i) * (x[next] - x[i]);
     }
 }

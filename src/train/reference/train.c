@@ -266,6 +266,7 @@ static llap_status check_options(const llap_train_opts *o)
         { o->transform != NULL, "transform" },
         { o->min != NULL, "min" },
         { o->max != NULL, "max" },
+        { o->kind != NULL, "kind" },
         { o->link != 0, "link" },
         { o->no_climate != 0, "no_climate" },
         { o->periods != NULL, "periods" },

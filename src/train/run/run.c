@@ -41,7 +41,8 @@ static llap_status report(stage_run *r, double loss)
                      &(llap_progress_event){ r->s->name, g->step, r->s->n_steps, "steps", note });
 }
 
-/* A step too many. It has changed no weight, so the state is that after the one before it. */
+/* One non-finite step too many. It has changed no weight: the state is that after the step before
+ * it. */
 static llap_status give_up(stage_run *r, const char *what)
 {
     const ll_stage *s = r->s;
@@ -61,7 +62,7 @@ static llap_status give_up(stage_run *r, const char *what)
                    s->name, r->g.step + 1, what, r->g.n_skipped, kept);
 }
 
-/* No weights of the stage, those there are at its end among them, can be scored. */
+/* Neither the best weights of the stage nor its last ones have a finite score. */
 static bool has_diverged(const stage_run *r)
 {
     return r->s->evaluate != NULL && r->g.best_step < 0 && !isfinite(r->g.score);

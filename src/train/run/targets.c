@@ -104,6 +104,23 @@ llap_status ll_target_transform(const char *text, const char *name, ll_transform
                    ll_text_show(text).text);
 }
 
+llap_status ll_target_kind(const char *text, const char *name, ll_kind *out, bool *given)
+{
+    size_t      n;
+    const char *said = said_of(text, name, &n);
+    *given = false;
+    if (said == NULL || (n == 4 && strncmp(said, "auto", n) == 0)) return LLAP_OK;
+    for (int i = 0; i < LL_KINDS; i++)
+        if (strlen(ll_kind_names[i]) == n && strncmp(said, ll_kind_names[i], n) == 0) {
+            *out = (ll_kind)i;
+            *given = true;
+            return LLAP_OK;
+        }
+    return ll_fail(LLAP_EOPTION,
+                   "kind: expected count, whole, share, positive, any or auto, found '%s'",
+                   ll_text_show(text).text);
+}
+
 llap_status ll_target_bound(const char *what, const char *text, const char *name, double *out)
 {
     size_t      n;
@@ -141,12 +158,16 @@ llap_status ll_targets_check(const llap_train_opts *o, const char *const *target
     llap_status st = check_names("transform", o->transform, target, n);
     if (st == LLAP_OK) st = check_names("min", o->min, target, n);
     if (st == LLAP_OK) st = check_names("max", o->max, target, n);
+    if (st == LLAP_OK) st = check_names("kind", o->kind, target, n);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         ll_transform transform;
         double       least = -INFINITY, most = INFINITY;
+        ll_kind      kind;
+        bool         given;
         st = ll_target_transform(o->transform, target[i], &transform);
         if (st == LLAP_OK) st = ll_target_bound("min", o->min, target[i], &least);
         if (st == LLAP_OK) st = ll_target_bound("max", o->max, target[i], &most);
+        if (st == LLAP_OK) st = ll_target_kind(o->kind, target[i], &kind, &given);
         if (st == LLAP_OK && !(least <= most))
             st = ll_fail(LLAP_EOPTION, "min: %g is above the %g of max for '%s'", least, most,
                          ll_text_show(target[i]).text);

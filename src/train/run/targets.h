@@ -13,7 +13,7 @@
  * names one that is not there, or is given twice. */
 llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n);
 
-/* Can transform, min and max be read, and are they about targets? */
+/* Can transform, min, max and kind be read, and are they about targets? */
 llap_status ll_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
 
 /* Warns where the model that o->from names is of other targets. */
@@ -22,6 +22,8 @@ void ll_targets_compare(const llap_train_opts *o, const ll_model_frame *from,
 
 /* What is said about one target; *out is left where nothing is. */
 llap_status ll_target_transform(const char *text, const char *name, ll_transform *out);
+/* "auto" is nothing said; *given: something was. */
+llap_status ll_target_kind(const char *text, const char *name, ll_kind *out, bool *given);
 llap_status ll_target_bound(const char *what, const char *text, const char *name, double *out);
 
 #endif
