@@ -98,7 +98,10 @@ static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_netw
         const bool file = k->type == LLAP_OPTION_FILE || k->type == LLAP_OPTION_JSON;
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
         if (strcmp(k->name, "size") == 0)
-            ll_facts_add(l, k->name, c == NULL ? "anchor" : ll_size_names[c->size]);
+            ll_facts_add(l, k->name,
+                         c != NULL                          ? ll_size_names[c->size]
+                         : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
+                                                            : "anchor");
         else add_option(l, k, o);
     }
 }

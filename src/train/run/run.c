@@ -241,6 +241,14 @@ static llap_status make_steps(stage_run *r, double *loss, double *norm, int64_t 
     return st;
 }
 
+/* Is there an evaluation after so many steps? */
+static bool is_look(const ll_stage *s, int64_t step)
+{
+    if (step == s->n_steps) return true;
+    if (s->look != NULL) return s->look(s->user, step);
+    return s->eval_every > 0 && step % s->eval_every == 0;
+}
+
 /* Step by step to the end, from wherever the stage is. */
 static llap_status run_steps(stage_run *r)
 {
@@ -259,8 +267,7 @@ static llap_status run_steps(stage_run *r)
             st = count_step(r, loss[i], norm[i]);
             if (st != LLAP_OK) return st;
         }
-        if (g->step == s->n_steps || (s->eval_every > 0 && g->step % s->eval_every == 0))
-            st = evaluate(r);
+        if (is_look(s, g->step)) st = evaluate(r);
         if (st != LLAP_OK) return st;
         const bool due = now() - t->saved >= t->o.save_every ||
                          (t->o.save_steps > 0 && g->step % t->o.save_steps == 0);
