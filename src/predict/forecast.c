@@ -13,6 +13,7 @@
 #include "predict/pool.h"
 #include "predict/queries.h"
 #include "predict/series.h"
+#include "predict/stack_view.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/totals.h"
@@ -39,10 +40,11 @@ static ll_anchor_request request(const llap_model *m, const llap_panel *p, const
                                 .all = all };
 }
 
-/* The laws of one target, [first[n]]. */
+/* The laws of one target, [first[n]]; stack NULL: as the anchor has them. move [first[n],levels].
+ */
 static llap_status forecast_target(const llap_model *m, const llap_panel *p,
                                    const llap_forecast_opts *o, const ll_queries *q, int64_t target,
-                                   int64_t var, ll_law *law)
+                                   int64_t var, ll_stack_view *stack, ll_law *law, double *move)
 {
     ll_panel_series    s = { 0 };
     ll_series         *all = NULL;
@@ -55,9 +57,11 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p,
             st = ll_report(o->progress,
                            &(llap_progress_event){ "forecast", (int64_t)i, (int64_t)q->n,
                                                    "forecasts", m->frame.target[target] });
-            if (st == LLAP_OK)
-                st = ll_anchor_model_forecast(m->anchor[target], r + i,
-                                              q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE);
+            const size_t n = q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE;
+            if (st == LLAP_OK) st = ll_anchor_model_forecast(m->anchor[target], r + i, n);
+            if (st == LLAP_OK && stack != NULL)
+                st = ll_stack_view_move(stack, target, r + i, q->entity + i, n,
+                                        move + q->first[i] * LL_LAW_LEVELS);
         }
     }
     ll_panel_series_deinit(&s);
@@ -281,8 +285,9 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
 /* ---- laws ---- */
 
 /* As answer_paths. */
-static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
-                          const ll_queries *q, const int64_t *var, llap_answer **out)
+static llap_status answer_laws(const llap_model *m, const llap_panel *p,
+                               const llap_forecast_opts *o, const ll_queries *q, const int64_t *var,
+                               ll_stack_view *stack, llap_answer **out)
 {
     assert(m->anchor != NULL);
     double           quantile[LL_QUANTILES];
@@ -290,14 +295,16 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     int              n_quantiles = 0;
     size_t           rows = 0;
     ll_law          *law = ll_new(q->first[q->n], sizeof *law);
-    llap_status      st =
-        law == NULL ? LLAP_ENOMEM : ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
+    double     *move = ll_new(stack == NULL ? 1 : q->first[q->n] * LL_LAW_LEVELS, sizeof *move);
+    llap_status st = law == NULL || move == NULL
+                         ? LLAP_ENOMEM
+                         : ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) st = count_rows(m, q->first[q->n], 1, &rows);
     if (st == LLAP_OK)
         st = ll_answer_create(LL_ANSWER_FORECAST, m, p, rows, quantile, n_quantiles, out);
     ll_normal_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
-        st = forecast_target(m, p, o, q, v, var[v], law);
+        st = forecast_target(m, p, o, q, v, var[v], stack, law, move);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
             const size_t series = ll_model_series(m, p->entity[q->entity[i]]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
@@ -313,6 +320,19 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
         }
     }
     ll_free(law);
+    ll_free(move);
+    return st;
+}
+
+static llap_status answer(const llap_sampler *s, const llap_panel *p, const llap_forecast_opts *o,
+                          const ll_queries *q, const int64_t *var, llap_answer **out)
+{
+    ll_stack_view stack = { 0 };
+    llap_status   st = LLAP_OK;
+    if (s->m->stack != NULL) st = ll_stack_view_init(&stack, s->m, s->m->stack, p);
+    if (st == LLAP_OK)
+        st = answer_laws(s->m, p, o, q, var, s->m->stack == NULL ? NULL : &stack, out);
+    ll_stack_view_deinit(&stack);
     return st;
 }
 
@@ -362,7 +382,7 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
     if (st == LLAP_OK)
         st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
                  ? answer_paths(s, panel, o, &q, var, out)
-                 : answer(m, panel, o, &q, var, out);
+                 : answer(s, panel, o, &q, var, out);
     if (st == LLAP_OK) {
         (*out)->has_origin = q.several;
         st = ll_answer_finish(*out);

@@ -111,6 +111,10 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
+/* The stack of a model on its anchors: paths of the anchors with the stack's margins, so that their
+ * order in time stays. As above. */
+llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                ll_forecaster *out);
 /* The same on series that the caller has, borrowed until deinit. */
 llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,
                                     const ll_target_series *series, ll_forecaster *out);

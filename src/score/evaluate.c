@@ -136,10 +136,11 @@ static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_for
     llap_status st = LLAP_OK;
     if (e->keep != NULL) {
         st = ll_keep_open(&keep, e->m, e->panel, e->keep, e->keep_samples);
-        in->watch = (scoring_watch){ ll_keep_see, &keep };
+        in->watch[1] = (scoring_watch){ ll_keep_see, &keep };
     }
+    if (st == LLAP_OK) st = ll_joint_scores_init(&e->joint, in, e->m->frame.by_entity);
+    in->watch[0] = (scoring_watch){ ll_joint_scores_see, &e->joint };
     if (st == LLAP_OK) st = run_scoring(in, e, f, n, n_own);
-    in->watch = (scoring_watch){ 0 };
     return ll_keep_close(&keep, st);
 }
 
@@ -274,12 +275,12 @@ static llap_status check_filling(const llap_evaluate_opts *given)
     if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
     if (given->season != NULL || given->against != NULL || given->keep != NULL)
-        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+        return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->season != NULL    ? "season"
                        : given->against != NULL ? "against"
                                                 : "keep");
     if (given->samples != 0 || given->stride != NULL)
-        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+        return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->samples != 0 ? "samples" : "stride");
     return LLAP_OK;
 }
@@ -345,7 +346,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK && n_glitches > 0)
         ll_logf(
             o.log, LLAP_LOG_WARNING,
-            "%lld value%s far from all around in the data: left out of the scores, as of training",
+            "%lld value%s far from all around in the data: left out of the scores, as in training",
             (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
     scoring_input in = {
         .panel = panel,
@@ -361,6 +362,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = compare(&e);
     if (st == LLAP_OK) st = scores_of(&e, &look, out);
     scoring_deinit(&e.s);
+    ll_joint_scores_deinit(&e.joint);
     ll_free(e.against);
     ll_free(e.against_units);
     ll_free(scale);
