@@ -113,6 +113,28 @@ LLAP_API const llap_score_difference *llap_scores_against(const llap_scores *s, 
 LLAP_API const llap_score_difference *
 llap_scores_against_in_units(const llap_scores *s, int64_t forecaster, int64_t variable);
 
+/* Whether a histogram of places (PIT) is flat: p is the probability that a flat one is as uneven.
+ * NaN of fewer than 25 values. */
+typedef struct llap_score_test {
+    int64_t n, n_bins; /* values, each from a horizon of its own; bins that they were counted in */
+    double  chi_square, p;
+} llap_score_test;
+
+/* Whether the model's values and paths are what they say. */
+typedef struct llap_score_joint {
+    llap_score_test margins;                   /* of single values */
+    llap_score_test sums;                      /* of sums over entities at one time */
+    int64_t         n_sums;                    /* all of them, also those that lean on each other */
+    double          pit_sums[LLAP_SCORE_BINS]; /* their places, in shares */
+    /* The energy score over entities (LLAP_ALL: and variables) at one time, over the root of their
+     * number: with paths as they are, and with independent ones of the same margins. */
+    int64_t n_energy; /* times */
+    double  energy, energy_independent;
+} llap_score_joint;
+
+/* Of the model; NULL of imputations. LLAP_ALL has no tests and no sums. */
+LLAP_API const llap_score_joint *llap_scores_joint(const llap_scores *s, int64_t variable);
+
 /* Number of the opponent with the least CRPS; -1: there is none. */
 LLAP_API int64_t llap_scores_best_opponent(const llap_scores *s, int64_t variable);
 /* The same by the CRPS in the units of the data, which weighs entities by their spread. */

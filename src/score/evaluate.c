@@ -136,10 +136,11 @@ static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_for
     llap_status st = LLAP_OK;
     if (e->keep != NULL) {
         st = ll_keep_open(&keep, e->m, e->panel, e->keep, e->keep_samples);
-        in->watch = (scoring_watch){ ll_keep_see, &keep };
+        in->watch[1] = (scoring_watch){ ll_keep_see, &keep };
     }
+    if (st == LLAP_OK) st = ll_joint_scores_init(&e->joint, in, e->m->frame.by_entity);
+    in->watch[0] = (scoring_watch){ ll_joint_scores_see, &e->joint };
     if (st == LLAP_OK) st = run_scoring(in, e, f, n, n_own);
-    in->watch = (scoring_watch){ 0 };
     return ll_keep_close(&keep, st);
 }
 
@@ -361,6 +362,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = compare(&e);
     if (st == LLAP_OK) st = scores_of(&e, &look, out);
     scoring_deinit(&e.s);
+    ll_joint_scores_deinit(&e.joint);
     ll_free(e.against);
     ll_free(e.against_units);
     ll_free(scale);

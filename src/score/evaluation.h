@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "predict/forecaster.h"
 #include "score/bootstrap.h"
+#include "score/joint_scores.h"
 #include "score/opponents.h"
 
 enum { EVALUATION_MAX = 32, EVALUATION_NAME = 64 }; /* forecasters, bytes of a name */
@@ -25,16 +26,17 @@ typedef struct evaluation {
     bool              keep_samples;
     int64_t           n_uncovered; /* windows that theirs do not cover: left out, for everyone */
 
-    bool           impute; /* gaps were filled, not futures told */
-    ll_part        part;
-    int64_t        stride, n_samples, seed; /* stride in ticks */
-    const char    *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
-    bootstrap_opts boot;
-    scoring        s;
-    int            n; /* forecasters; the first is the model */
-    char           name[EVALUATION_MAX][EVALUATION_NAME];
-    int            n_own; /* the first so many are the model and its parts, no opponents */
-    ll_seasons     seasons;
+    bool            impute; /* gaps were filled, not futures told */
+    ll_part         part;
+    int64_t         stride, n_samples, seed; /* stride in ticks */
+    const char     *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts  boot;
+    scoring         s;
+    int             n; /* forecasters; the first is the model */
+    char            name[EVALUATION_MAX][EVALUATION_NAME];
+    int             n_own; /* the first so many are the model and its parts, no opponents */
+    ll_seasons      seasons;
+    ll_joint_scores joint; /* of forecasts; { 0 } of gaps */
     /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. In
      * standard deviations, and in the units of the data, where all targets together mean nothing.
      */

@@ -102,6 +102,32 @@ static void put_forecaster(ll_json_writer *w, const llap_scores *s, int64_t i, i
     ll_json_close(w, '}');
 }
 
+static void put_test(ll_json_writer *w, const char *key, const llap_score_test *t)
+{
+    ll_json_open(w, key, '{');
+    ll_json_put_int(w, "n", t->n);
+    ll_json_put_int(w, "bins", t->n_bins);
+    ll_json_put_double(w, "chi_square", t->chi_square);
+    ll_json_put_double(w, "p", t->p);
+    ll_json_close(w, '}');
+}
+
+static void put_joint(ll_json_writer *w, const llap_score_joint *j, bool pooled)
+{
+    if (j == NULL) return;
+    ll_json_open(w, "joint", '{');
+    if (!pooled) {
+        put_test(w, "pit_test", &j->margins);
+        put_test(w, "pit_sums_test", &j->sums);
+        ll_json_put_int(w, "sums", j->n_sums);
+        put_numbers(w, "pit_sums", j->pit_sums, LLAP_SCORE_BINS);
+    }
+    ll_json_put_double(w, "energy", j->energy);
+    ll_json_put_double(w, "energy_independent", j->energy_independent);
+    ll_json_put_int(w, "energy_times", j->n_energy);
+    ll_json_close(w, '}');
+}
+
 static void put_variable(ll_json_writer *w, const llap_scores *s, const char *key, int64_t variable)
 {
     const int64_t best = llap_scores_best_opponent(s, variable);
@@ -113,6 +139,7 @@ static void put_variable(ll_json_writer *w, const llap_scores *s, const char *ke
     ll_json_open(w, "scores", '[');
     for (int64_t i = 0; i < s->info.n_forecasters; i++) put_forecaster(w, s, i, variable);
     ll_json_close(w, ']');
+    put_joint(w, llap_scores_joint(s, variable), variable == LLAP_ALL);
     if (best >= 0) ll_json_put_string(w, "best_opponent", s->info.forecasters[best]);
     if (in_units >= 0)
         ll_json_put_string(w, "best_opponent_in_units", s->info.forecasters[in_units]);

@@ -152,6 +152,33 @@ static void put_verdict(FILE *f, const llap_scores *s, bool units, int64_t again
     fprintf(f, "%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
+static void put_test(FILE *f, const char *what, const llap_score_test *t)
+{
+    if (t->n_bins > 0)
+        fprintf(f, "%s p %.2g of %lld%s", what, t->p, (long long)t->n,
+                t->p < 0.01 ? ", not flat" : "");
+}
+
+/* Whether the model's law is right as a whole: places of truths, and paths. */
+static void put_joint(FILE *f, const llap_scores *s, int64_t variable)
+{
+    const llap_score_joint *j = llap_scores_joint(s, variable);
+    const double            energy = llap_scores_at(s, 0, variable)->energy;
+    if (j == NULL) return;
+    if (!isnan(energy) || j->n_energy > 0) {
+        fprintf(f, "  energy score of paths");
+        if (!isnan(energy)) fprintf(f, " %.4f over the horizon", energy);
+        if (j->n_energy > 0)
+            fprintf(f, "%s %.4f over entities at a time (%.4f if drawn independently)",
+                    isnan(energy) ? "" : ",", j->energy, j->energy_independent);
+        fprintf(f, "\n");
+    }
+    if (variable == LLAP_ALL || j->margins.n_bins == 0) return;
+    put_test(f, "  PIT, chi-square of one value a horizon:", &j->margins);
+    put_test(f, "; of sums over entities:", &j->sums);
+    fprintf(f, "\n");
+}
+
 static void put_count(FILE *f, int64_t n, const char *of, const char *one)
 {
     fprintf(f, "%lld %s%s%s", (long long)n, of, one, n == 1 ? "" : "s");
@@ -175,6 +202,7 @@ static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
             l.of[1].width, "MSE", l.of[2].width, "MAE", "in 50, 80, 95 %",
             s->look.paper ? "  paper CRPS      MSE" : "");
     for (int64_t i = 0; i < s->info.n_forecasters; i++) put_row(f, s, &l, i, variable);
+    put_joint(f, s, variable);
     if (best >= 0) put_verdict(f, s, l.units, best, variable);
     /* Where the anchor answers there is nothing to compare it with itself for. */
     for (int64_t i = 1; i < s->info.n_own && !s->is_anchor; i++)

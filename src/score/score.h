@@ -7,6 +7,8 @@
  *   scoring.h              all forecasters over all windows
  *   opponents.h            what any model has to beat
  *   bootstrap.h            how sure a difference is
+ *   against.h, keep.h      forecasts of others, scored beside; the model's own, written
+ *   joint_scores.h         whether paths of several entities belong together
  *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
  *
  * May touch: base, base/time, base/rng, backend, data, data/windows, anchor, stack, model, predict. */

@@ -133,6 +133,34 @@ static void find_best(llap_scores *s)
     }
 }
 
+static llap_score_test test_of(const double bins[TALLY_BINS])
+{
+    const ll_pit_test t = ll_pit_test_of(bins);
+    return (llap_score_test){ t.n, t.n_bins, t.chi_square, t.p };
+}
+
+static llap_status put_joint(llap_scores *s, const evaluation *e)
+{
+    const int64_t C = e->s.n_targets;
+    if (e->impute) return LLAP_OK;
+    s->joint = ll_arena_new(&s->arena, (size_t)C + 1, sizeof *s->joint);
+    if (s->joint == NULL) return LLAP_ENOMEM;
+    for (int64_t k = 0; k <= C; k++) { /* one target and all of it are the same */
+        const ll_joint_sums *from = &e->joint.of[C == 1 ? 0 : k];
+        llap_score_joint    *to = &s->joint[k];
+        double               n = 0;
+        for (int i = 0; i < TALLY_BINS; i++) n += from->sums[i];
+        *to = (llap_score_joint){ .margins = test_of(from->fair_margins),
+                                  .sums = test_of(from->fair_sums),
+                                  .n_sums = (int64_t)n,
+                                  .n_energy = (int64_t)from->n_energy,
+                                  .energy = ratio(from->energy, from->n_energy),
+                                  .energy_independent = ratio(from->energy_apart, from->n_energy) };
+        for (int i = 0; i < TALLY_BINS; i++) to->pit_sums[i] = ratio(from->sums[i], n);
+    }
+    return LLAP_OK;
+}
+
 static llap_status put_names(llap_scores *s, const evaluation *e)
 {
     llap_scores_info *f = &s->info;
@@ -198,6 +226,7 @@ llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_sco
     llap_status st = make_room(s);
     if (st == LLAP_OK) st = put_names(s, e);
     for (int i = 0; i < e->n && st == LLAP_OK; i++) st = put_forecaster(s, e, i);
+    if (st == LLAP_OK) st = put_joint(s, e);
     if (st == LLAP_OK) find_best(s);
     if (st == LLAP_OK) *out = s;
     else llap_scores_destroy(s);
@@ -263,6 +292,12 @@ const llap_score_difference *llap_scores_against_in_units(const llap_scores *s, 
 {
     const int64_t at = place_of(s, forecaster, variable, s->info.n_variables);
     return at < 0 || forecaster == 0 ? NULL : &s->in_units[at];
+}
+
+const llap_score_joint *llap_scores_joint(const llap_scores *s, int64_t variable)
+{
+    const int64_t at = place_of(s, 0, variable, s->info.n_variables + 1);
+    return at < 0 || s->joint == NULL ? NULL : &s->joint[at];
 }
 
 int64_t llap_scores_best_opponent(const llap_scores *s, int64_t variable)

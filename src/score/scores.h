@@ -22,6 +22,7 @@ struct llap_scores {
     llap_score_columns    *by_entity;     /* the same, or NULL */
     int64_t               *best;          /* [n_variables + 1] */
     int64_t               *best_in_units; /* [n_variables] */
+    llap_score_joint      *joint;         /* [n_variables + 1]; NULL of imputations */
     ll_arena               arena;         /* of all of them, names too */
 };
 

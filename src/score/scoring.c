@@ -189,6 +189,21 @@ static void block_add(const block *b, const scoring_input *in, int forecaster, s
     }
 }
 
+/* Who watches sees the answers of the first forecaster. */
+static llap_status block_show(const block *b, const scoring_input *in)
+{
+    const scoring_block seen = { .n = b->n,
+                                 .n_targets = in->n_targets,
+                                 .n_query = b->n_query,
+                                 .w = in->w + b->first,
+                                 .answer = b->answer,
+                                 .truth = b->truth };
+    llap_status         st = LLAP_OK;
+    for (size_t k = 0; k < sizeof in->watch / sizeof *in->watch && st == LLAP_OK; k++)
+        if (in->watch[k].see != NULL) st = in->watch[k].see(in->watch[k].self, &seen);
+    return st;
+}
+
 static llap_status block_run(block *b, const scoring_input *in, scoring *out)
 {
     llap_status st = LLAP_OK;
@@ -200,13 +215,7 @@ static llap_status block_run(block *b, const scoring_input *in, scoring *out)
         ask.at = (llap_progress_event){ "scoring", b->first, in->n, "windows", f->name };
         st = ll_report(ask.progress, &ask.at);
         if (st == LLAP_OK) st = f->forecast(f, &ask, in->w + b->first, b->n, &arena, b->answer);
-        if (st == LLAP_OK && i == 0 && in->watch.see != NULL)
-            st = in->watch.see(in->watch.self, &(scoring_block){ .n = b->n,
-                                                                 .n_targets = in->n_targets,
-                                                                 .n_query = b->n_query,
-                                                                 .w = in->w + b->first,
-                                                                 .answer = b->answer,
-                                                                 .truth = b->truth });
+        if (st == LLAP_OK && i == 0) st = block_show(b, in);
         if (st == LLAP_OK) st = block_rooms(b, in);
         if (st == LLAP_OK) {
             block_score(b, in);

@@ -51,7 +51,7 @@ typedef struct scoring_input {
     int                         n_forecasters;
     ll_forecast_request         ask;
     llap_progress               progress;
-    scoring_watch               watch; /* of the first forecaster */
+    scoring_watch               watch[2]; /* of the first forecaster */
 } scoring_input;
 
 /* Whether the value of a target in a row is scored. */

@@ -7,7 +7,7 @@ llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 | cmp - data.csv &
 quick='{"anchor":{"steps":20,"rows":16}}'
 llapdiff inspect data.csv --json -q | grep -c '"name"'
 llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o m.safetensors 2>notes | head -1
-cat notes | sed 's/CRPS [0-9.]*/CRPS N/; s/^\(anchor  *[0-9]*\).*/\1 .../; s/[0-9.]* GB/N GB/'
+cat notes | sed 's/CRPS [0-9.]*/CRPS N/; s/^\(anchor  *[0-9]*\).*/\1 .../; s/errors [0-9.-]* on average, [0-9.-]* at/errors N on average, N at/; s/[0-9.]* GB/N GB/'
 llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
 OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o n.safetensors -q -j 3 2>&1 |
     grep -o 'thread [0-9]*' | sort -u

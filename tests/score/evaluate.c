@@ -132,6 +132,7 @@ static void tables_say_what_was_asked(void **state)
         const char      *text;
     } cases[] = { { 0, "the model is worth its cost: better than the best opponent, " },
                   { 0, "] of CRPS, squared error -" },
+                  { 0, " over entities at a time (" },
                   { 0, "50, 80, 95 % rest on 40 samples; they are steady from 200 on\n" },
                   { LLAP_EVALUATE_BY_STEP, "steps ahead" },
                   { LLAP_EVALUATE_BY_VARIABLE, "variable " },
@@ -142,8 +143,8 @@ static void tables_say_what_was_asked(void **state)
         o.by = cases[i].by;
         o.stride = "5";
         o.samples = 40;
-        o.units = i == 3;
-        o.paper = i == 4;
+        o.units = i == 4;
+        o.paper = i == 5;
         CHECK_OK(llap_evaluate(model, panel, &o, &text, NULL));
         if (strstr(text, cases[i].text) == NULL) fail_msg("no '%s' in\n%s", cases[i].text, text);
         llap_text_free(text);

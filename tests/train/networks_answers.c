@@ -78,6 +78,8 @@ static void samples_depend_on_what_is_asked_alone(void **state)
     enum { Q = 18, S = 6 };
     static double     both[2 * S * Q], one[S * Q], few[2 * Q], threads[2 * S * Q];
     const llap_model *all[] = { joint, rows };
+    ll_joint         *law = rows->joint;
+    rows->joint = NULL; /* ranks among the samples depend on their number */
     for (int i = 0; i < 2; i++) {
         const int n = omp_get_max_threads();
         all[i]->network->config.features.calibration_factor.n = 0;
@@ -93,6 +95,43 @@ static void samples_depend_on_what_is_asked_alone(void **state)
         for (int k = 0; k < 2 * S * Q; k++) assert_true(isfinite(both[k]));
         assert_memory_not_equal(both, both + Q, Q * sizeof *both);
     }
+    rows->joint = law;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A joint law hands the same values of a query out to other paths, for any number of threads. */
+static void ranks_keep_the_values(void **state)
+{
+    (void)state;
+    enum { Q = 18, S = 12 };
+    static double with[2 * S * Q], without[2 * S * Q], threads[2 * S * Q];
+    const int     n = omp_get_max_threads();
+    ll_joint     *law = rows->joint;
+    assert_non_null(law);
+    ask(rows, 0, 2, Q, S, with);
+    omp_set_num_threads(n == 1 ? 2 : 1);
+    ask(rows, 0, 2, Q, S, threads);
+    omp_set_num_threads(n);
+    rows->joint = NULL;
+    ask(rows, 0, 2, Q, S, without);
+    rows->joint = law;
+    assert_memory_equal(with, threads, sizeof with);
+    assert_memory_not_equal(with, without, sizeof with);
+    for (int i = 0; i < 2 * Q; i++) {
+        double x[S], y[S];
+        for (int k = 0; k < S; k++) {
+            x[k] = with[(i / Q * S + k) * Q + i % Q];
+            y[k] = without[(i / Q * S + k) * Q + i % Q];
+        }
+        qsort(x, S, sizeof *x, by_size);
+        qsort(y, S, sizeof *y, by_size);
+        assert_memory_equal(x, y, sizeof x);
+    }
 }
 
 /* Beyond the horizon, and where validation preferred it, the anchor answers. */
@@ -102,6 +141,8 @@ static void the_anchor_answers_the_rest(void **state)
     enum { Q = 24, S = 4 };
     static double      network[S * Q], anchor[S * Q];
     ll_feature_config *c = &rows->network->config.features;
+    ll_joint          *law = rows->joint;
+    rows->joint = NULL; /* draws in their own order */
     ask(rows, 0, 1, Q, S, network);
     c->answer_source = LL_ANSWER_BY_ANCHOR;
     ask(rows, 0, 1, Q, S, anchor);
@@ -118,6 +159,7 @@ static void the_anchor_answers_the_rest(void **state)
     c->answer_source = LL_ANSWER_BY_NETWORKS;
     assert_memory_equal(pool, anchor, Q * sizeof *pool);
     assert_memory_equal(pool + Q, network, 18 * sizeof *pool);
+    rows->joint = law;
 }
 
 /* A joint row has the times of all entities: too many of them together are the anchor's too. */
@@ -422,6 +464,7 @@ int main(void)
         cmocka_unit_test(poles_survive_failed_allocations),
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
+        cmocka_unit_test(ranks_keep_the_values),
         cmocka_unit_test(the_anchor_answers_the_rest),
         cmocka_unit_test(the_anchor_answers_what_is_too_much),
         cmocka_unit_test(a_description_tells_who_answers),
