@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sort.h"
 #include "predict/frame.h"
+#include "predict/known_series.h"
 #include "predict/series.h"
 
 #include <assert.h>
@@ -165,6 +166,7 @@ static llap_status read_target(const look *l, int64_t c, int64_t var, target *x)
         drop == NULL || x->u == NULL || x->t == NULL || x->row == NULL || x->law == NULL
             ? LLAP_ENOMEM
             : ll_panel_series_init(&x->s, p, var, l->m->frame.unit);
+    if (st == LLAP_OK) st = ll_known_series(&x->s, l->m, c, p);
     if (st == LLAP_OK) st = ll_linked_series(l->m, c, p, &x->s, &x->all);
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         const ll_series *s = &x->s.series[e];
