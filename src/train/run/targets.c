@@ -45,6 +45,10 @@ static llap_status parse_names(const char *what, const llap_panel *p, const char
     *n = 0;
     *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
+    if (text == NULL) {
+        for (*n = 0; *n < p->n_vars; (*n)++) (*out)[*n] = *n;
+        return LLAP_OK;
+    }
     for (const char *s = text; *s != '\0';) {
         const size_t  len = strcspn(s, ",");
         const int64_t v = find(s, len, (const char *const *)p->var, p->n_vars);
