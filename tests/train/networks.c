@@ -117,7 +117,7 @@ static void what_is_not_finite_is_named(void **state)
         assert_true(strstr(said, "gradient of 'denoiser.") != NULL ||
                     strstr(said, "gradient of 'summarizer.") != NULL);
         assert_non_null(strstr(said, "; windows that end at 1970-01-"));
-        assert_non_null(strstr(said, " and 4 more; 8 such steps were skipped before it"));
+        assert_non_null(strstr(said, " and 4 more; 8 such steps were skipped already"));
         o.steps = 5; /* it ends before that */
         CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC,
                    "member.0: has diverged, no validation score was finite; its rate was 1e+30");
@@ -157,7 +157,7 @@ static void draws_that_are_not_finite_leave_it_to_the_anchor(void **state)
     CHECK_OK(llap_train(panel, &o, &m));
     const ll_feature_config *c = &m->network->config.features;
     assert_non_null(strstr(said, "networks: draws of the validation part: sampler: "));
-    assert_non_null(strstr(said, " is not finite: the anchor answers, and fills"));
+    assert_non_null(strstr(said, " is not finite: the anchor answers and fills gaps"));
     assert_int_equal(c->answer_source, LL_ANSWER_BY_ANCHOR);
     assert_int_equal(c->calibration_factor.n, 0);
     assert_int_equal(c->fill_past, 0);
@@ -278,7 +278,8 @@ static void mistakes_are_said(void **state)
                "members: expected a whole number in 1..64, found 65");
     o = how(LLAP_TRAIN_VIEW_AUTO);
     o.size = LLAP_TRAIN_SIZE_PAPER;
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "size: expected anchor, tiny or small");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION,
+               "size: expected anchor, tiny, small or stack");
     o = how(LLAP_TRAIN_VIEW_AUTO);
     o.transform = "no2=cube";
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "transform: expected none, log1p");
