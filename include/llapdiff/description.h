@@ -25,7 +25,7 @@ LLAP_API void        llap_description_destroy(llap_description *d); /* NULL is f
 typedef struct llap_description_info {
     const char        *size;    /* "anchor", "tiny", "small", ... */
     const char        *profile; /* "default", "reference"; NULL: it has no networks */
-    const char        *answers; /* "networks", "anchor", "both": as validation decided */
+    const char        *answers; /* "networks", "anchor", "both", "stack": as validation decided */
     int64_t            n_targets, n_entities;
     const char *const *targets;  /* [n_targets] names */
     const char *const *entities; /* [n_entities] names, those of training */

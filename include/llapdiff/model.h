@@ -53,6 +53,7 @@ typedef enum llap_train_size {
     LLAP_TRAIN_SIZE_TINY,    /* "tiny" */
     LLAP_TRAIN_SIZE_ANCHOR,  /* "anchor": no networks */
     LLAP_TRAIN_SIZE_PAPER,   /* "paper", of the reference profile */
+    LLAP_TRAIN_SIZE_STACK,   /* "stack": a pool of quantile networks around the anchor */
 } llap_train_size;
 
 typedef enum llap_train_view {
@@ -121,6 +122,8 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    const char *inputs; /* of size stack: variables that are looked at beside the targets, separated
+                           by commas; NULL: all */
     /* of targets, as transform is: what kind of values they have. "count" (whole, not negative),
      * "whole", "share" (within [0, 1], or min and max), "positive" (not negative), "any" (none of
      * these), "auto": found by looking at the training part. NULL: auto */
@@ -178,18 +181,27 @@ LLAP_API llap_status llap_model_poles_plot(const llap_model *m, const llap_panel
 
 /* ---- asking ---- */
 
+/* What is added up, path by path, instead of being answered one by one. */
+typedef enum llap_forecast_total {
+    LLAP_FORECAST_TOTAL_DEFAULT,  /* nothing */
+    LLAP_FORECAST_TOTAL_HORIZON,  /* "horizon": the times of each entity; the row has the last */
+    LLAP_FORECAST_TOTAL_ENTITIES, /* "entities": all of them at each time that all are asked about,
+                                   * as the entity `total` */
+    LLAP_FORECAST_TOTAL_BOTH,     /* "both" */
+} llap_forecast_total;
+
 typedef struct llap_forecast_opts {
-    const char *at;        /* time of the forecast; NULL: the last row of each entity */
-    const char *horizon;   /* duration, or steps of training; NULL: that of training */
-    const char *step;      /* between queries, the same; NULL: that of training */
-    const char *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
-    int64_t     samples;   /* joint sample paths that quantiles are made of; 0: 200. A model of
-                            * size anchor knows its quantiles and needs none */
-    int64_t         seed;  /* 0: 1; LLAP_ZERO: 0 */
-    const llap_log *log;
-    int             total; /* the sum over the horizon instead of each time */
-    const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
-                            * of the part left for testing) up to the last row */
+    const char *at;           /* time of the forecast; NULL: the last row of each entity */
+    const char *horizon;      /* duration, or steps of training; NULL: that of training */
+    const char *step;         /* between queries, the same; NULL: that of training */
+    const char *quantiles;    /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
+    int64_t     samples;      /* joint sample paths that quantiles are made of; 0: 200. A model of
+                               * size anchor knows its quantiles and needs none */
+    int64_t             seed; /* 0: 1; LLAP_ZERO: 0 */
+    const llap_log     *log;
+    llap_forecast_total total; /* sums over the horizon, over entities, or both */
+    const char *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
+                        * of the part left for testing) up to the last row */
     const char *times; /* file of the times to forecast: a column time, entity where they differ,
                         * and origin where they are asked from several times (rows after it are
                         * not looked at); instead of horizon and step */

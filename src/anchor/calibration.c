@@ -56,6 +56,19 @@ double ll_calibration_bend(const double *factor, double score)
     return copysign(to + factor[LEVELS - 1] * (x - from), score);
 }
 
+double ll_calibration_unbend(const double *factor, double bent)
+{
+    const double x = fabs(bent);
+    double       from = 0.0, to = 0.0;
+    for (int l = 0; l < LEVELS; l++) {
+        const double next = factor[l] * SCORE[l];
+        if (x <= next) return copysign(from + (SCORE[l] - from) * ((x - to) / (next - to)), bent);
+        from = SCORE[l];
+        to = next;
+    }
+    return copysign(from + (x - to) / factor[LEVELS - 1], bent);
+}
+
 /* Mean CRPS of the residuals of each bucket under one factor. */
 static void fit_factor(ll_calibration *c, const double *lead, const double *residual, size_t n)
 {

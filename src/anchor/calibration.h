@@ -33,5 +33,6 @@ llap_status ll_calibration_fit(const double *lead, const double *residual, size_
 
 const double *ll_calibration_at(const ll_calibration *c, double lead); /* borrowed from c */
 double        ll_calibration_bend(const double *factor, double score);
+double        ll_calibration_unbend(const double *factor, double bent); /* its reverse */
 
 #endif

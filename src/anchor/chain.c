@@ -199,7 +199,7 @@ static double unbend(const ll_chain *c, size_t e, double v)
     return (y - c->mu[e]) / c->sd[e];
 }
 
-static double u_given(const ll_chain *c, size_t e, double climate, double z)
+double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z)
 {
     if (c->curve == LL_CURVE_COUNTS) return chain_count_score(c, e, climate, z, 0.5);
     assert(c->g_s > 0.0 && c->r_s > 0.0);
@@ -215,7 +215,7 @@ double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double
 
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
 {
-    return u_given(c, e, ll_chain_climate(c, e, t), z);
+    return ll_chain_u_given(c, e, ll_chain_climate(c, e, t), z);
 }
 
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u)

@@ -173,6 +173,7 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
 /* The climate at t, before r_s; 0 without one; of counts the mean of the law at t. The way back
  * takes it as given: many values of one time (quantiles, samples) need it only once. */
 double ll_chain_climate(const ll_chain *c, size_t e, double t);
+double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z);
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u);
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */

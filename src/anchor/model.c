@@ -57,8 +57,31 @@ llap_status ll_anchor_model_create(const ll_anchor_spec *spec, ll_chain *chain,
     return LLAP_OK;
 }
 
+/* The score x as others have moved it. */
+static double moved(const double *move, double x)
+{
+    static const double score[LL_LAW_LEVELS] = {
+        -1.9599639845400545, -1.2815515655446004, -0.6744897501960817, 0,
+        0.6744897501960817,  1.2815515655446004,  1.9599639845400545,
+    };
+    int i = 0;
+    while (i < LL_LAW_LEVELS - 2 && x > score[i + 1]) i++;
+    const double at = (x - score[i]) / (score[i + 1] - score[i]);
+    return x + (move[i] + at * (move[i + 1] - move[i]));
+}
+
+double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y)
+{
+    const double held = fmin(fmax(y, m->chain->y_min), m->chain->y_max);
+    const double z = ll_chain_z(m->chain, law->series, held);
+    const double u = ll_chain_u_given(m->chain, law->series, law->climate, z);
+    const double x = (u - law->mean) / law->sd;
+    return law->shape == NULL ? x : ll_calibration_unbend(law->shape, x);
+}
+
 double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x)
 {
+    if (law->move != NULL) x = moved(law->move, x);
     if (law->shape != NULL) x = ll_calibration_bend(law->shape, x);
     return ll_chain_z_back_given(m->chain, law->series, law->climate, law->mean + law->sd * x);
 }

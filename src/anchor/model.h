@@ -116,7 +116,13 @@ typedef struct ll_law {
     double        climate; /* of its time, and its series, for the way back */
     size_t        series;
     const double *shape; /* of the calibration, borrowed from the model; NULL: none */
+    const double *move;  /* [LL_LAW_LEVELS] what others (src/stack) add to the normal scores before
+                            they are bent; borrowed; NULL: nothing */
 } ll_law;
+
+/* Moves are given at the levels .025 .1 .25 .5 .75 .9 .975 and linear between and beyond them in
+ * the normal score. */
+enum { LL_LAW_LEVELS = 7 };
 
 typedef struct ll_anchor_request {
     ll_series     history; /* borrowed until return, as the next pointers */
@@ -170,6 +176,8 @@ llap_status ll_anchor_model_fill_paths(const ll_anchor_model *m, const ll_anchor
 /* The value, or its z, at the normal score x: 0 the median, -1.96 and 1.96 the 95 % interval. */
 double ll_anchor_quantile(const ll_anchor_model *m, size_t series, const ll_law *law, double x);
 double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x);
+/* The normal score at which the law, without moves, has the value y: the reverse of the first. */
+double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y);
 
 /* CRPS of a true value, in the unit of scores (ll_chain_unit), by 25 mid-point quantiles, and
  * their mean. */

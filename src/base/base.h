@@ -8,7 +8,7 @@
  *   file.h, scratch.h         mapping, atomic writing; arrays larger than the memory
  *   text.h, json.h, fields.h  UTF-8 and "did you mean"; configuration; records by a table of fields
  *   safetensors.h             the file format of models
- *   radix.h, sort.h, crps.h   sorting by bytes, of numbers; the one CRPS of members
+ *   sort.h, crps.h            sorting of numbers, and by bytes; the one CRPS of members
  *   log.h, progress.h, cpu.h  what the caller hears; what the processor can do
  *
  * Inside it: time (times, zones, durations) and rng (random numbers).

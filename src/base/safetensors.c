@@ -3,8 +3,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/radix.h"
 #include "base/safetensors_scan.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <assert.h>

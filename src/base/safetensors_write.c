@@ -2,8 +2,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/radix.h"
 #include "base/safetensors.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <errno.h>

@@ -47,6 +47,8 @@ typedef struct cli_row {
     const char *arg;    /* how the value is called in the help; NULL: by its type, or its words */
     const char *name;   /* without dashes; NULL: that of the option with - for _ */
     const char *help;   /* instead of the option's, with the default; NULL: the option's */
+    const char *alone;  /* word that the option means where none of its words follows; NULL: one
+                           must */
 } cli_row;
 
 /* Where in the options of a command the struct of a table lies. */
@@ -96,6 +98,7 @@ typedef struct cli_option {
     char               arg[64];  /* "" of a flag */
     char               help[256];
     const llap_option *table, *option;
+    const char *alone; /* as in cli_row */
     size_t offset;     /* of the table's struct in the command's options, or in cli_common */
     bool   common;     /* the latter */
     bool   everywhere; /* every command has it */

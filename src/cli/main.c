@@ -83,9 +83,8 @@ static void handle_signals(int flags)
     struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | flags };
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
-    /* Programs ask more than once: timeout does to the whole group too, shell and kernel both say
-     * that the terminal went away (which is nothing where nohup has it so). Only a second Ctrl-C
-     * kills. */
+    /* One cause may send a signal twice: timeout signals the whole group as well, and shell and
+     * kernel both report a lost terminal (nohup ignores that). So only a second Ctrl-C kills. */
     struct sigaction old;
     a.sa_flags = SA_RESTART;
     sigaction(SIGTERM, &a, NULL);
@@ -100,7 +99,7 @@ void cli_catch_signals(void)
     handle_signals((int)SA_RESETHAND);
 }
 
-/* What was asked for and is not so, and the seed of what is drawn where none was given. */
+/* Tells of options that have no effect here, and of the seed that is used where none was given. */
 static void print_notes(const cli_command *command, const cli_common *common, const void *options)
 {
     cli_option o;

@@ -199,6 +199,13 @@ static llap_status check_operands(const cli_command *command, int n, char **oper
     return LLAP_OK;
 }
 
+static bool is_word(const cli_option *o, const char *text)
+{
+    for (int k = 1; o->option->words[k] != NULL; k++)
+        if (strcmp(o->option->words[k], text) == 0) return true;
+    return false;
+}
+
 /* The option that argv[*i] names, with its value, for which *i goes on. */
 static llap_status take_option(const cli_command *command, int argc, char **argv, int *i,
                                cli_common *common, void *options)
@@ -215,7 +222,9 @@ static llap_status take_option(const cli_command *command, int argc, char **argv
     if (flag && (equals != NULL || (!is_long && a[2] != '\0')))
         return cli_usage(command->name, "--%s takes no value", o.name);
     if (value == NULL) {
+        const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
         if (!is_long && a[2] != '\0') value = a + 2; /* -n5 */
+        else if (o.alone != NULL && (next == NULL || !is_word(&o, next))) value = o.alone;
         else if (*i + 1 < argc) value = argv[++*i];
         else return cli_usage(command->name, "--%s expects %s", o.name, o.arg);
     }

@@ -4,11 +4,12 @@
  *   model_file.c, anchor_file.c:
  *                saving and loading
  *   joint_file.c joint laws in it
+ *   stack_file.h the stack (src/stack) in the file
  *   network.h    the container of the networks: configuration, sizes, tensors
  *   artefacts.h  the reference implementation's files
  *
  * May touch: base, base/time, base/rng, backend, graph, nn, data, data/windows, anchor, joint,
- * networks, diffusion, residual. */
+ * networks, diffusion, residual, stack. */
 
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
@@ -18,6 +19,7 @@
  *     llapdiff.format      "1"; a newer one is refused
  *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
  *                          training has seen, per target the numbers of its anchor, and "network"
+ *                          or "stack" (stack_file.h)
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
@@ -47,6 +49,7 @@
 #include "data/windows/split.h"
 #include "joint/joint.h"
 #include "model/network.h"
+#include "stack/stack.h"
 
 #include <llapdiff/model.h>
 
@@ -76,6 +79,7 @@ struct llap_model {
     ll_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
     ll_joint         *joint;    /* owned; NULL: no series moves with another */
     ll_network       *network;  /* owned; NULL: size `anchor` */
+    ll_stack         *stack;    /* owned; NULL: none. Beside anchors, without networks */
     char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
     char             *report;   /* JSON text, of the training just made: stages, seconds, memory;
                                    owned (ll_free), not in the file */

@@ -6,6 +6,7 @@
 #include "base/safetensors.h"
 #include "base/text.h"
 #include "model/model_parts.h"
+#include "model/stack_file.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ static const char run_key[] = "llapdiff.run";
 
 static const char *const axis_names[] = { "calendar", "number", NULL };
 #define SIZE_ANCHOR "anchor" /* without networks; else ll_size_names */
+#define SIZE_STACK "stack"
 
 /* ---- saving ---- */
 
@@ -30,7 +32,9 @@ static llap_status config_text(const llap_model *m, char **text)
     assert(!f->by_entity || f->part != NULL);
     ll_json_open(&w, NULL, '{');
     ll_json_put_string(&w, "size",
-                       m->network == NULL ? SIZE_ANCHOR : ll_size_names[m->network->config.size]);
+                       m->stack != NULL     ? SIZE_STACK
+                       : m->network == NULL ? SIZE_ANCHOR
+                                            : ll_size_names[m->network->config.size]);
     ll_json_put_string(&w, "axis", axis_names[f->axis]);
     ll_json_put_int(&w, "axis_unit", f->axis_unit);
     ll_json_put_int(&w, "unit", f->unit);
@@ -51,6 +55,7 @@ static llap_status config_text(const llap_model *m, char **text)
     for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
     ll_json_close(&w, ']');
     if (m->network != NULL) ll_network_write_config(&w, m->network);
+    if (m->stack != NULL) ll_stack_write(&w, m->stack);
     ll_json_close(&w, '}');
     return ll_json_finish(&w, text, &n);
 }
@@ -98,8 +103,11 @@ llap_status llap_model_save(const llap_model *m, const char *path)
         st = ll_anchor_save(m->anchor[i], i, w);
     if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
+    ll_stack_tensors kept = { 0 };
+    if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &kept, w);
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
     ll_tensors_writer_destroy(w);
+    ll_stack_tensors_deinit(&kept);
     return st;
 }
 
@@ -110,6 +118,9 @@ static llap_status check_size(const ll_json *j)
 {
     const char *size = NULL, *expected = SIZE_ANCHOR;
     const bool  network = ll_json_has(j, "network");
+    if (ll_json_has(j, "stack")) expected = SIZE_STACK;
+    if (network && ll_json_has(j, "stack"))
+        return ll_fail(LLAP_EFORMAT, "config: both 'network' and 'stack'");
     llap_status st = ll_json_string(j, "size", &size);
     if (st == LLAP_OK && network) st = ll_json_need(j, "network.size");
     if (st == LLAP_OK && network) st = ll_json_string(j, "network.size", &expected);
@@ -123,9 +134,10 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
-                                        "horizon", "step",      "gap",        "observed", "anchors",
-                                        "parts",   "val_start", "test_start", "network",  NULL };
+    static const char *const keys[] = { "size",       "axis",    "axis_unit", "unit",
+                                        "context",    "horizon", "step",      "gap",
+                                        "observed",   "anchors", "parts",     "val_start",
+                                        "test_start", "network", "stack",     NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -318,6 +330,8 @@ static llap_status load_checked(const ll_tensors *t, llap_model **out)
     if (st == LLAP_OK && (*out)->anchor != NULL) st = ll_joint_load(t, *out);
     if (st == LLAP_OK && ll_json_has(config, "network"))
         st = get_network(t, config, *out, &n_network);
+    if (st == LLAP_OK && ll_json_has(config, "stack"))
+        st = ll_stack_load(t, config, &(*out)->frame, &(*out)->stack, &n_network);
     if (st == LLAP_OK) st = check_count(t, *out, n_network);
     ll_json_destroy(config);
     if (st != LLAP_OK) {

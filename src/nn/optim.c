@@ -45,10 +45,11 @@ static ll_tensor *adamw(ll_graph *g, ll_tensor *p, ll_tensor *grad, ll_tensor *s
 }
 
 /* docs/spec/model.md 5.4.9: ema += (1 - decay) (p - ema) */
-static void average(ll_graph *g, ll_tensor *p, ll_tensor *new_p, double decay)
+static void average(ll_graph *g, ll_tensor *p, ll_tensor *new_p, const ll_train_attr *a)
 {
-    ll_tensor *ema = beside(g, "ema", p);
-    ll_tensor *move = ll_scale(g, ll_sub(g, new_p, ema), 1.0 - decay);
+    ll_tensor *ema = beside(g, "ema", p), *away = ll_sub(g, new_p, ema);
+    ll_tensor *move = a->ema_start > 0 ? ll_mul(g, away, ll_input(g, LL_EMA_RATE, LL_SCALAR))
+                                       : ll_scale(g, away, 1.0 - a->ema);
     ll_update(g, ema, ll_add(g, ema, move));
 }
 
@@ -72,7 +73,7 @@ void ll_nn_step(ll_graph *g, ll_tensor *loss, ll_tensor *const *param, ll_tensor
     for (int i = 0; i < n && ll_graph_status(g) == LLAP_OK; i++) {
         ll_tensor *p = param[i];
         if (grad[i] != NULL) p = adamw(g, p, grad[i], scale, lr, step, a);
-        if (a->ema > 0.0) average(g, param[i], p, a->ema);
+        if (a->ema > 0.0) average(g, param[i], p, a);
     }
 }
 

@@ -20,6 +20,9 @@ typedef struct ll_train_attr {
     double weight_decay; /* decoupled, on every parameter */
     double clip;         /* of the global gradient norm; 0: none */
     double ema;          /* decay; 0: no EMA */
+    double ema_start;    /* not 0: the decay changes from step to step. What each step moves the
+                            averages by, 1 less the decay, is then the input LL_EMA_RATE, which the
+                            caller fills */
 } ll_train_attr;
 
 #define LL_TRAIN_DEFAULT                    \
@@ -29,6 +32,8 @@ typedef struct ll_train_attr {
                       .weight_decay = 5e-4, \
                       .clip = 1.0,          \
                       .ema = 0.999 })
+
+#define LL_EMA_RATE "ema_rate"
 
 void ll_nn_train(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr);
 

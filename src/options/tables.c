@@ -13,7 +13,8 @@
 static const char *const splits[] = { "", [LLAP_TRAIN_SPLIT_TIME] = "time", [LLAP_TRAIN_SPLIT_ENTITY] = "entity", NULL };
 static const char *const profiles[] = { "", [LLAP_TRAIN_PROFILE_ANCHORED] = "default", [LLAP_TRAIN_PROFILE_REFERENCE] = "reference", NULL };
 static const char *const sizes[] = {
-    "", [LLAP_TRAIN_SIZE_SMALL] = "small", [LLAP_TRAIN_SIZE_TINY] = "tiny", [LLAP_TRAIN_SIZE_ANCHOR] = "anchor", [LLAP_TRAIN_SIZE_PAPER] = "paper", NULL,
+    "", [LLAP_TRAIN_SIZE_SMALL] = "small", [LLAP_TRAIN_SIZE_TINY] = "tiny", [LLAP_TRAIN_SIZE_ANCHOR] = "anchor", [LLAP_TRAIN_SIZE_PAPER] = "paper",
+    [LLAP_TRAIN_SIZE_STACK] = "stack", NULL,
 };
 static const char *const views[] = {
     "", [LLAP_TRAIN_VIEW_AUTO] = "auto", [LLAP_TRAIN_VIEW_JOINT] = "joint", [LLAP_TRAIN_VIEW_ENTITY] = "entity", [LLAP_TRAIN_VIEW_ROWS] = "rows", NULL,
@@ -23,6 +24,7 @@ static const char *const views[] = {
 #define OPTIONS llap_train_opts
 static const llap_option train_options[] = {
     OPTION_TEXT(LIST, target, NULL, "variables to forecast (default: all)"),
+    OPTION_TEXT(LIST, inputs, NULL, "variables to look at beside the targets, of size stack (default: all)"),
     OPTION_TEXT(TEXT, context, NULL, "how far to look back: 14d, or 336 steps"),
     OPTION_TEXT(TEXT, horizon, NULL, "how far to look ahead: 48h, or 48 steps"),
     OPTION_TEXT(TEXT, step, NULL, "time between forecasts (default: the usual gap of the data)"),
@@ -30,7 +32,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(FILE, parts, NULL, "CSV with the columns entity and part (train, validation, test): a split of independent entities"),
     OPTION_TEXT(LIST, shares, "70,10,20", "percentages of training, validation and test, of the time or of the entities"),
     OPTION_WORD(profile, "default", profiles, "networks on top of the anchor, or the paper's three stages"),
-    OPTION_WORD(size, NULL, sizes, "size of the networks (default: small); anchor: no networks, trained in seconds; reference profile: tiny or paper"),
+    OPTION_WORD(size, NULL, sizes, "size of the networks (default: small); anchor: no networks, trained in seconds; stack: a pool of quantile networks around the anchor; reference profile: tiny or paper"),
     OPTION_WORD(view, "auto", views, "what an example holds: all entities (joint), all targets of one entity, or one target (rows)"),
     OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
@@ -66,6 +68,10 @@ const llap_option *llap_train_options(void) { return train_options; }
 
 #define QUANTILES "0.025,0.1,0.25,0.5,0.75,0.9,0.975"
 
+static const char *const totals[] = {
+    "", [LLAP_FORECAST_TOTAL_HORIZON] = "horizon", [LLAP_FORECAST_TOTAL_ENTITIES] = "entities", [LLAP_FORECAST_TOTAL_BOTH] = "both", NULL,
+};
+
 #define OPTIONS llap_forecast_opts
 static const llap_option forecast_options[] = {
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
@@ -76,7 +82,7 @@ static const llap_option forecast_options[] = {
     OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
     OPTION_INTEGER(samples, "200", 1, 1e6, "number of sample paths; size anchor needs none for its quantiles"),
     OPTION_FLAG(keep_samples, "write the paths instead of their quantiles"),
-    OPTION_FLAG(total, "the sum over the horizon instead of each time"),
+    OPTION_WORD(total, NULL, totals, "sums instead of each value: over the horizon, over all entities at each time, or both"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,
     OPTION_END,

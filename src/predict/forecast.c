@@ -13,8 +13,10 @@
 #include "predict/pool.h"
 #include "predict/queries.h"
 #include "predict/series.h"
+#include "predict/stack_view.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
+#include "predict/totals.h"
 
 #include <llapdiff/sampler.h>
 
@@ -38,10 +40,11 @@ static ll_anchor_request request(const llap_model *m, const llap_panel *p, const
                                 .all = all };
 }
 
-/* The laws of one target, [first[n]]. */
+/* The laws of one target, [first[n]]; stack NULL: as the anchor has them. move [first[n],levels].
+ */
 static llap_status forecast_target(const llap_model *m, const llap_panel *p,
                                    const llap_forecast_opts *o, const ll_queries *q, int64_t target,
-                                   int64_t var, ll_law *law)
+                                   int64_t var, ll_stack_view *stack, ll_law *law, double *move)
 {
     ll_panel_series    s = { 0 };
     ll_series         *all = NULL;
@@ -54,9 +57,11 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p,
             st = ll_report(o->progress,
                            &(llap_progress_event){ "forecast", (int64_t)i, (int64_t)q->n,
                                                    "forecasts", m->frame.target[target] });
-            if (st == LLAP_OK)
-                st = ll_anchor_model_forecast(m->anchor[target], r + i,
-                                              q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE);
+            const size_t n = q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE;
+            if (st == LLAP_OK) st = ll_anchor_model_forecast(m->anchor[target], r + i, n);
+            if (st == LLAP_OK && stack != NULL)
+                st = ll_stack_view_move(stack, target, r + i, q->entity + i, n,
+                                        move + q->first[i] * LL_LAW_LEVELS);
         }
     }
     ll_panel_series_deinit(&s);
@@ -93,10 +98,21 @@ static int in_time(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
+static bool over_horizon(const llap_forecast_opts *o)
+{
+    return o->total == LLAP_FORECAST_TOTAL_HORIZON || o->total == LLAP_FORECAST_TOTAL_BOTH;
+}
+
+static bool over_entities(const llap_forecast_opts *o)
+{
+    return o->total == LLAP_FORECAST_TOTAL_ENTITIES || o->total == LLAP_FORECAST_TOTAL_BOTH;
+}
+
 /* What becomes of the paths of one forecast and target, [n_paths,its queries]. */
 typedef struct paths {
     const llap_forecast_opts *o;
     const ll_queries         *q;
+    const ll_totals          *totals; /* that q is of; NULL: q is of single entities */
     int64_t                   n_paths, n_targets;
     double                   *x;    /* [n_paths] scratch */
     int64_t                   done; /* forecasts */
@@ -178,24 +194,22 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
     ll_forecast_members      *from = ll_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
     llap_status               st = w == NULL || from == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
-        const int64_t e = q->entity[list[i].place];
-        int64_t       end = p->start[e];
-        while (end < p->start[e + 1] && p->time[end] <= list[i].origin) end++;
-        w[i] = (ll_forecast_window){ .entity = e,
-                                     .first = p->start[e],
-                                     .end = end,
-                                     .origin = list[i].origin,
-                                     .n_query = n_queries(q, list[i].place),
-                                     .time = q->time + q->first[list[i].place],
-                                     .id = ll_forecast_window_id(p, e, list[i].origin),
-                                     .draw = q->several ? list[i].origin : 0 };
+        const size_t place = list[i].place;
+        if (a->totals != NULL) {
+            st = ll_totals_forecast(a->totals, place, p, f, &ask, &arena, from + i * a->n_targets);
+            continue;
+        }
+        w[i] = ll_forecast_window_at(p, q->entity[place], list[i].origin);
+        w[i].n_query = n_queries(q, place);
+        w[i].time = q->time + q->first[place];
+        w[i].draw = q->several ? list[i].origin : 0;
     }
-    if (st == LLAP_OK) st = f->forecast(f, &ask, w, n, &arena, from);
+    if (st == LLAP_OK && a->totals == NULL) st = f->forecast(f, &ask, w, n, &arena, from);
     for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
         const size_t  place = list[i / a->n_targets].place;
         const int64_t target = i % a->n_targets;
         assert(from[i].n == a->n_paths && !from[i].constant);
-        if (a->o->total) put_total(a, place, target, from[i].value);
+        if (over_horizon(a->o)) put_total(a, place, target, from[i].value);
         else if (a->o->keep_samples) put_samples(a, place, target, from[i].value);
         else put_quantiles(a, place, target, from[i].value);
     }
@@ -238,20 +252,32 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
     size_t            rows = 0;
     ll_forecaster     f = { 0 };
 
+    ll_totals totals = { 0 };
+
     paths       a = { .o = o, .q = q, .n_paths = o->samples, .n_targets = m->frame.n_targets };
-    llap_status st = count_rows(m, o->total ? q->n : q->first[q->n], draws ? a.n_paths : 1, &rows);
+    llap_status st = LLAP_OK;
+    if (over_entities(o)) {
+        st = ll_totals_init(&totals, q, p, o->log);
+        a.q = &totals.q;
+        a.totals = &totals;
+    }
+    if (st == LLAP_OK)
+        st = count_rows(m, over_horizon(o) ? a.q->n : a.q->first[a.q->n], draws ? a.n_paths : 1,
+                        &rows);
     if (st == LLAP_OK) st = ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) a.x = ll_new((size_t)a.n_paths, sizeof *a.x);
     if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
     if (st == LLAP_OK)
         st = ll_answer_create(draws ? LL_ANSWER_SAMPLES : LL_ANSWER_FORECAST, m, p, rows, quantile,
                               draws ? 0 : n_quantiles, out);
+    if (st == LLAP_OK && a.totals != NULL) st = ll_answer_add_entity(*out, LL_TOTAL_NAME);
     a.out = *out;
     if (st == LLAP_OK)
         st = ll_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->networks,
                                 &f);
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     ll_forecaster_deinit(&f);
+    ll_totals_deinit(&totals);
     ll_free(a.x);
     return st;
 }
@@ -259,8 +285,9 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
 /* ---- laws ---- */
 
 /* As answer_paths. */
-static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
-                          const ll_queries *q, const int64_t *var, llap_answer **out)
+static llap_status answer_laws(const llap_model *m, const llap_panel *p,
+                               const llap_forecast_opts *o, const ll_queries *q, const int64_t *var,
+                               ll_stack_view *stack, llap_answer **out)
 {
     assert(m->anchor != NULL);
     double           quantile[LL_QUANTILES];
@@ -268,14 +295,16 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     int              n_quantiles = 0;
     size_t           rows = 0;
     ll_law          *law = ll_new(q->first[q->n], sizeof *law);
-    llap_status      st =
-        law == NULL ? LLAP_ENOMEM : ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
+    double     *move = ll_new(stack == NULL ? 1 : q->first[q->n] * LL_LAW_LEVELS, sizeof *move);
+    llap_status st = law == NULL || move == NULL
+                         ? LLAP_ENOMEM
+                         : ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) st = count_rows(m, q->first[q->n], 1, &rows);
     if (st == LLAP_OK)
         st = ll_answer_create(LL_ANSWER_FORECAST, m, p, rows, quantile, n_quantiles, out);
     ll_normal_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
-        st = forecast_target(m, p, o, q, v, var[v], law);
+        st = forecast_target(m, p, o, q, v, var[v], stack, law, move);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
             const size_t series = ll_model_series(m, p->entity[q->entity[i]]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
@@ -291,6 +320,19 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
         }
     }
     ll_free(law);
+    ll_free(move);
+    return st;
+}
+
+static llap_status answer(const llap_sampler *s, const llap_panel *p, const llap_forecast_opts *o,
+                          const ll_queries *q, const int64_t *var, llap_answer **out)
+{
+    ll_stack_view stack = { 0 };
+    llap_status   st = LLAP_OK;
+    if (s->m->stack != NULL) st = ll_stack_view_init(&stack, s->m, s->m->stack, p);
+    if (st == LLAP_OK)
+        st = answer_laws(s->m, p, o, q, var, s->m->stack == NULL ? NULL : &stack, out);
+    ll_stack_view_deinit(&stack);
     return st;
 }
 
@@ -340,7 +382,7 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
     if (st == LLAP_OK)
         st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
                  ? answer_paths(s, panel, o, &q, var, out)
-                 : answer(m, panel, o, &q, var, out);
+                 : answer(s, panel, o, &q, var, out);
     if (st == LLAP_OK) {
         (*out)->has_origin = q.several;
         st = ll_answer_finish(*out);

@@ -30,6 +30,18 @@ ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i)
                                  .draw = origin };
 }
 
+ll_forecast_window ll_forecast_window_at(const llap_panel *p, int64_t entity, int64_t origin)
+{
+    assert(entity >= 0 && entity < p->n_entities);
+    int64_t end = p->start[entity];
+    while (end < p->start[entity + 1] && p->time[end] <= origin) end++;
+    return (ll_forecast_window){ .entity = entity,
+                                 .first = p->start[entity],
+                                 .end = end,
+                                 .origin = origin,
+                                 .id = ll_forecast_window_id(p, entity, origin) };
+}
+
 static void merge_by_time(ll_forecast_window *from, ll_forecast_window *to, int64_t n)
 {
     if (n < 2) return;
@@ -72,9 +84,10 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
                                 ll_forecaster *out)
 {
     assert(m->network != NULL || m->anchor != NULL);
-    const llap_status st = m->network == NULL  ? ll_anchor_forecaster(m, p, var, out)
-                           : m->anchor == NULL ? ll_reference_forecaster(m, p, var, backend, out)
-                                               : ll_network_forecaster(m, p, backend, kept, out);
+    const llap_status st = m->stack != NULL     ? ll_stack_forecaster(m, p, var, out)
+                           : m->network == NULL ? ll_anchor_forecaster(m, p, var, out)
+                           : m->anchor == NULL  ? ll_reference_forecaster(m, p, var, backend, out)
+                                                : ll_network_forecaster(m, p, backend, kept, out);
     if (st == LLAP_OK) out->name = "model";
     return st;
 }

@@ -37,6 +37,9 @@ typedef struct ll_forecast_window {
 /* Window i of a list. */
 ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i);
 
+/* Of an entity's rows up to origin; its queries are the caller's to give, and its draw. */
+ll_forecast_window ll_forecast_window_at(const llap_panel *p, int64_t entity, int64_t origin);
+
 /* By origin; those of one origin stay in order. */
 llap_status ll_forecast_windows_sort(ll_forecast_window *w, int64_t n);
 
@@ -108,6 +111,10 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
+/* The stack of a model on its anchors: paths of the anchors with the stack's margins, so that their
+ * order in time stays. As above. */
+llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                ll_forecaster *out);
 /* The same on series that the caller has, borrowed until deinit. */
 llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,
                                     const ll_target_series *series, ll_forecaster *out);

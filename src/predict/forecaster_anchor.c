@@ -6,6 +6,7 @@
 #include "predict/forecaster.h"
 #include "predict/joint_draws.h"
 #include "predict/series.h"
+#include "predict/stack_view.h"
 #include "predict/target_series.h"
 
 #include <assert.h>
@@ -18,12 +19,15 @@ typedef struct anchor_self {
     const llap_panel       *p;
     ll_target_series        own;    /* empty where they are borrowed */
     const ll_target_series *series; /* of the panel */
+    ll_stack_view          *stack;  /* owned; NULL: none */
 } anchor_self;
 
 static void destroy(void *self)
 {
     anchor_self *s = self;
     ll_target_series_deinit(&s->own);
+    if (s->stack != NULL) ll_stack_view_deinit(s->stack);
+    ll_free(s->stack);
     ll_free(s);
 }
 
@@ -55,6 +59,22 @@ static llap_status make_requests(const anchor_self *s, int64_t target, const ll_
                                          .all = s->series->all[target] };
     }
     return LLAP_OK;
+}
+
+/* What the stack adds to the laws of one target. */
+static llap_status move_laws(const anchor_self *s, int64_t target, const ll_forecast_window *w,
+                             int64_t n, ll_arena *arena, const anchor_work *k)
+{
+    size_t   queries = 0;
+    int64_t *entity = ll_arena_new(arena, (size_t)n, sizeof *entity);
+    if (s->stack == NULL) return LLAP_OK;
+    for (int64_t i = 0; entity != NULL && i < n; i++) {
+        entity[i] = w[i].entity;
+        queries += (size_t)w[i].n_query;
+    }
+    double *move = ll_arena_new(arena, queries * LL_LAW_LEVELS, sizeof *move);
+    if (entity == NULL || move == NULL) return LLAP_ENOMEM;
+    return ll_stack_view_move(s->stack, target, k->r, entity, (size_t)n, move);
 }
 
 static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_forecast_window *w,
@@ -95,6 +115,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         anchor_work work = { 0 };
         st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
         if (st == LLAP_OK) st = ll_anchor_model_forecast(s->m->anchor[k], work.r, (size_t)n);
+        if (st == LLAP_OK) st = move_laws(s, k, w, n, arena, &work);
         if (st == LLAP_OK && s->m->joint != NULL)
             st = ll_joint_normals(s->m, s->p, s->series->known, k, w, n, ask, work.path);
         if (st == LLAP_OK) st = draw_paths(s, k, w, n, ask, &work);
@@ -130,6 +151,20 @@ llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const
     anchor_self *s = out->self;
     s->series = &s->own;
     st = ll_target_series_init(&s->own, m, p, var, LL_SERIES_READINGS);
+    if (st != LLAP_OK) ll_forecaster_deinit(out);
+    return st;
+}
+
+llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                ll_forecaster *out)
+{
+    assert(m->stack != NULL);
+    llap_status st = ll_anchor_forecaster(m, p, var, out);
+    if (st != LLAP_OK) return st;
+    anchor_self *s = out->self;
+    s->stack = ll_new(1, sizeof *s->stack);
+    st = s->stack == NULL ? LLAP_ENOMEM : ll_stack_view_init(s->stack, m, m->stack, p);
+    out->name = "stack";
     if (st != LLAP_OK) ll_forecaster_deinit(out);
     return st;
 }

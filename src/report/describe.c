@@ -5,6 +5,7 @@
 #include "base/time/civil.h"
 #include "base/time/duration.h"
 #include "base/time/time.h"
+#include "model/stack_file.h"
 #include "predict/span.h"
 
 #include <llapdiff/description.h>
@@ -40,6 +41,7 @@ static const char *who_answers(const llap_model *m)
 {
     static const char *const who[] = { "networks", "anchor", "both" };
     assert(m->network != NULL || m->anchor != NULL);
+    if (m->stack != NULL && m->stack->weight[0] < 1) return "stack";
     if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
     return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS
                                  : m->network->config.features.answer_source];
@@ -105,6 +107,7 @@ static llap_description_info info_of(const llap_model *m)
                                 .run = m->training,
                                 .report = m->report };
     if (m->network != NULL) add_network(m->network, &d);
+    if (m->stack != NULL) d.size = "stack";
     return d;
 }
 
@@ -310,6 +313,7 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
         ll_json_put_int(w, "parameters", f->n_parameters);
         ll_network_write_config(w, d->m->network);
     }
+    if (d->m->stack != NULL) ll_stack_write(w, d->m->stack);
     /* What its training was told and chose, a --config file for another one like it; how it went.
      */
     llap_status st = part_json(w, "run", f->run);
@@ -354,6 +358,25 @@ static void answers_text(FILE *out, const llap_model *m)
         [LL_ANSWER_BY_BOTH] = "networks and anchor answer, half of the samples each",
     };
     fprintf(out, "%s\n", text[m->network->config.features.answer_source]);
+}
+
+static void stack_text(FILE *out, const ll_stack *s)
+{
+    if (s->weight[0] >= 1) {
+        fprintf(out, "the anchor answers: out of fold the stack was no better\n");
+        return;
+    }
+    fprintf(out,
+            "the stack answers: CRPS %.4f out of fold, anchor %.4f; it looks at %lld other %s%s\n",
+            s->score, s->anchor_score, (long long)s->layout.inputs,
+            s->layout.inputs == 1 ? "variable" : "variables",
+            s->layout.entities > 0 ? " and at the other entities" : "");
+    fprintf(out, "  %-8s %6s %10s %8s\n  %-8s %6.2f %10.4f\n", "member", "weight", "CRPS", "steps",
+            "anchor", s->weight[0], s->anchor_score);
+    for (int k = 0; k < LL_STACK_KINDS; k++)
+        if (s->member[k].used)
+            fprintf(out, "  %-8s %6.2f %10.4f %8lld\n", ll_stack_kind_names[k], s->weight[1 + k],
+                    s->member[k].score, (long long)s->member[k].steps);
 }
 
 /* What kind of values, and the bounds of answers; nothing where there is nothing to say. */
@@ -419,6 +442,7 @@ static void describe_text(FILE *out, const llap_description *d)
                 show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
+    if (m->stack != NULL) stack_text(out, m->stack);
     for (int64_t i = 0; i < f->n_targets; i++)
         if (d->target[i].has_anchor) target_text(out, m, &d->target[i]);
 }

@@ -274,12 +274,12 @@ static llap_status check_filling(const llap_evaluate_opts *given)
     if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
     if (given->season != NULL || given->against != NULL || given->keep != NULL)
-        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+        return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->season != NULL    ? "season"
                        : given->against != NULL ? "against"
                                                 : "keep");
     if (given->samples != 0 || given->stride != NULL)
-        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+        return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->samples != 0 ? "samples" : "stride");
     return LLAP_OK;
 }
@@ -345,7 +345,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK && n_glitches > 0)
         ll_logf(
             o.log, LLAP_LOG_WARNING,
-            "%lld value%s far from all around in the data: left out of the scores, as of training",
+            "%lld value%s far from all around in the data: left out of the scores, as in training",
             (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
     scoring_input in = {
         .panel = panel,

@@ -135,12 +135,12 @@ static void put_verdict(FILE *f, const llap_scores *s, bool units, int64_t again
     const bool                   own = against < s->info.n_own;
     const bool                   few = is_few(s), sure = !isnan(r->low) && !few;
     const char                  *verdict = !sure || own  ? "the model is"
-                                           : r->low > 0  ? "the model earns its keep:"
-                                           : r->high < 0 ? "the model does not earn its keep:"
-                                                         : "the model may not earn its keep:";
+                                           : r->low > 0  ? "the model is worth its cost:"
+                                           : r->high < 0 ? "the model is not worth its cost:"
+                                                         : "the model may not be worth its cost:";
     const bool                   worse = r->value < 0; /* then the interval is turned round, too */
     if (isnan(r->value)) {
-        fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", name);
+        fprintf(f, "  %s has a CRPS of 0: the model cannot be compared by a share of it\n", name);
         return;
     }
     fprintf(f, "  %s %s than %s%s%s by %.1f %%", verdict, worse ? "worse" : "better",
@@ -235,7 +235,7 @@ static void put_ending(FILE *f, const llap_scores_info *a, bool impute)
             (long long)a->n_draws, (long long)a->n_units, entity && !one ? "entities" : a->unit,
             entity || one ? "" : "s", (long long)a->run);
     if (!impute && a->n_samples < EVALUATION_SAMPLES)
-        fprintf(f, "50, 80, 95 %% are of %lld samples; they settle from %d on\n",
+        fprintf(f, "50, 80, 95 %% rest on %lld samples; they are steady from %d on\n",
                 (long long)a->n_samples, EVALUATION_SAMPLES);
 }
 

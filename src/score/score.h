@@ -9,4 +9,4 @@
  *   bootstrap.h            how sure a difference is
  *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
  *
- * May touch: base, base/time, base/rng, backend, data, data/windows, anchor, model, predict. */
+ * May touch: base, base/time, base/rng, backend, data, data/windows, anchor, stack, model, predict. */

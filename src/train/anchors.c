@@ -132,7 +132,8 @@ static void set_fit(const ll_recipe_anchor *r, ll_anchor_fit_opts *fit)
     fit->var_floor = r->var_floor;
 }
 
-/* Data with a clock has its cycles, and others only where validation finds them. */
+/* Calendar data starts with the cycles of the clock. Cycles of other lengths are added where
+ * validation gains by them. */
 static llap_status set_cycles(const ll_model_frame *f, const ll_recipe_anchor *r, bool daily,
                               ll_anchor_model_opts *how)
 {
@@ -229,8 +230,8 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     return ll_fail_in(st, "%s", ll_text_show(p->var[var]).text);
 }
 
-/* Steps of the fits up to that of each target, into end [n_targets]. Whether a target has windows
- * to choose on is its own. */
+/* Steps of the fits up to that of each target, into end [n_targets]. A target may have no
+ * validation windows. */
 static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
                                const ll_recipe_anchor *recipe, const ll_model_frame *f,
                                const int64_t *var, int64_t *end)

@@ -92,7 +92,8 @@ static llap_status member_results(void *user, int64_t first, int64_t n, double *
     return ll_residual_results(r->trainer, first, n, loss, norm);
 }
 
-/* Networks that answer with nothing finite are worse than any; training says so and goes on. */
+/* Networks whose answers are not finite score NaN, which is worse than any score; training
+ * continues. */
 static llap_status member_check(void *user, int64_t step, double *score)
 {
     member_run       *r = user;

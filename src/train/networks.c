@@ -91,7 +91,8 @@ static llap_status make_network(const llap_model *m, const ll_training_set *f,
 
 /* ---- spread and answer source, docs/spec/anchor.md 8.9, 8.10 ---- */
 
-/* Of networks alone: a short validation may be of another season than what is to come. */
+/* What networks must gain to answer alone. Where validation is short it may be of another season
+ * than the future. */
 static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)
 {
     const bool brief =
@@ -100,8 +101,8 @@ static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)
     return brief ? r->guard_price : 0.0;
 }
 
-/* Draws that are not finite are no answer: no factors, which says that there are none to stretch,
- * and where there is an anchor it answers. */
+/* Draws that are not finite are no answer: no spread factors are kept, and the anchor answers where
+ * there is one. */
 static llap_status settle_without(ll_feature_config *c, const llap_train_opts *o)
 {
     if (c->residual != LL_RESIDUAL_ANCHOR)

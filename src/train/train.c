@@ -22,6 +22,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 #include "train/run/targets.h"
+#include "train/stack.h"
 #include "train/training_set.h"
 
 #include <assert.h>
@@ -143,20 +144,21 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     return st;
 }
 
-enum { NETWORKS_NONE = -1 };
+enum { NETWORKS_NONE = -1, NETWORKS_STACK = -2 };
 
 static llap_status choose_size(llap_train_size asked, int *size)
 {
-    *size = asked == LLAP_TRAIN_SIZE_ANCHOR ? NETWORKS_NONE
-            : asked == LLAP_TRAIN_SIZE_TINY ? (int)LL_SIZE_TINY
-                                            : (int)LL_SIZE_SMALL;
+    *size = asked == LLAP_TRAIN_SIZE_ANCHOR  ? NETWORKS_NONE
+            : asked == LLAP_TRAIN_SIZE_STACK ? NETWORKS_STACK
+            : asked == LLAP_TRAIN_SIZE_TINY  ? (int)LL_SIZE_TINY
+                                             : (int)LL_SIZE_SMALL;
     if (asked != LLAP_TRAIN_SIZE_PAPER) return LLAP_OK;
-    return ll_fail(LLAP_EOPTION, "size: expected anchor, tiny or small, found 'paper'");
+    return ll_fail(LLAP_EOPTION, "size: expected anchor, tiny, small or stack, found 'paper'");
 }
 
 /* What is known before anything is fitted. */
 typedef struct plan {
-    int               size; /* NETWORKS_NONE, or ll_size */
+    int               size; /* NETWORKS_NONE, NETWORKS_STACK, or ll_size */
     bool              reference;
     const ll_backend *backend; /* of networks */
     ll_recipe         recipe;  /* its anchors; what networks suggest comes later */
@@ -171,6 +173,16 @@ static void plan_deinit(plan *l)
     ll_free((void *)l->names);
     ll_free(l->var);
     ll_free(l->part);
+}
+
+/* Are they columns of the data? */
+static llap_status check_inputs(const llap_panel *p, const llap_train_opts *o, const int64_t *var,
+                                int64_t n_targets)
+{
+    int64_t          *input = NULL, n = 0;
+    const llap_status st = ll_inputs_parse(p, o->inputs, var, n_targets, &input, &n);
+    ll_free(input);
+    return st;
 }
 
 /* Also after a failure *l is the caller's to deinit. */
@@ -189,8 +201,11 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     llap_status st = LLAP_OK;
     if (o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
     if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
+    if (st == LLAP_OK && o->inputs != NULL && l->size != NETWORKS_STACK)
+        st = ll_fail(LLAP_EOPTION, "inputs: only size stack looks at some of the variables");
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
     if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK && o->inputs != NULL) st = check_inputs(p, o, l->var, f->n_targets);
     if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
     f->observed = share_observed(p, l->var, f->n_targets);
@@ -210,7 +225,7 @@ static llap_status open_run(const llap_panel *p, const llap_train_opts *o, const
                             const plan *l, ll_training_set *f, ll_training_run **run,
                             llap_model **finished)
 {
-    if (l->size != NETWORKS_NONE)
+    if (!l->recipe.alone)
         return ll_train_networks_open(f, &l->frame, p, l->var, o, (ll_size)l->size, config, run,
                                       finished);
     const ll_stage_size size = { ll_anchors_numbers(&l->frame), 0 };
@@ -267,9 +282,11 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
                              llap_model **out)
 {
     assert(*out == NULL && !l->reference);
-    const bool  alone = l->size == NETWORKS_NONE;
+    const bool  alone = l->recipe.alone;
     llap_status st = fit_anchors(run, p, o, l, out);
     if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
+    if (st == LLAP_OK && l->recipe.stacked)
+        st = ll_train_stack(*out, run, p, l->var, o, &l->recipe.stack, l->backend);
     if (st == LLAP_OK && !alone)
         st = ll_train_networks(*out, run, f, p, o, (ll_size)l->size, config);
     if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);
@@ -297,13 +314,16 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
 
 static llap_status check_config(plan *l, const ll_json *config)
 {
-    const bool alone = !l->reference && l->size == NETWORKS_NONE;
+    const bool alone = !l->reference && l->size < 0;
     l->recipe = (ll_recipe){ .profile = l->reference ? LL_PROFILE_REFERENCE : LL_PROFILE_DEFAULT,
                              .alone = alone,
+                             .stacked = !l->reference && l->size == NETWORKS_STACK,
+                             .stack = LL_RECIPE_STACK,
                              .anchor = ll_recipe_anchor_usual(),
                              .networks = { LL_RECIPE_MARGINS } };
     if (alone && config != NULL && ll_json_has(config, "network"))
-        return ll_json_fail(config, "network", "a model of size anchor has no networks");
+        return ll_json_fail(config, "network", "a model of size %s has no networks",
+                            l->recipe.stacked ? "stack" : "anchor");
     return ll_recipe_read(config, &l->recipe);
 }
 

@@ -1,5 +1,5 @@
-/* What the networks of the default profile are trained on: rows of the anchors' residuals, and how
- * the data, the size and the options want them seen. */
+/* What the networks of the default profile are trained on: examples of the anchors' residuals, in
+ * the view that data, size and options ask for. */
 #include "train/training_set.h"
 
 #include "base/alloc.h"
@@ -128,7 +128,8 @@ static llap_status make_layout(const ll_model_frame *f, const llap_panel *p, lla
                         .covariates = n_inputs,
                         .calendar = is_daily(f),
                         .horizon = (double)f->horizon / unit };
-    /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
+    /* Levels are features where they tell entities apart, or seasons that training has seen twice.
+     * */
     out->level =
         f->by_entity || (f->axis == LL_AXIS_CALENDAR &&
                          (double)f->val_start - (double)beginning(p) >= 730.0 * LL_NS_PER_DAY);

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "base/radix.h"
+#include "base/sort.h"
 
 static unsigned name_digit(const void *ctx, uint32_t item, size_t depth)
 {

@@ -173,6 +173,66 @@ static void is_in_the_file(void **state)
     unlink(path);
 }
 
+static llap_answer *totals(llap_forecast_total what, int keep, const char *every)
+{
+    llap_forecast_opts o = { 0 };
+    llap_answer       *a;
+    o.samples = SAMPLES;
+    o.keep_samples = keep;
+    o.total = what;
+    o.every = every;
+    CHECK_OK(llap_forecast(model, panel, &o, &a));
+    return a;
+}
+
+/* Sums of the very paths, over entities, over the horizon, over both. */
+static void adds_up(void **state)
+{
+    (void)state;
+    llap_answer *each = paths(model, panel);
+    llap_answer *all = totals(LLAP_FORECAST_TOTAL_ENTITIES, 1, NULL);
+    llap_answer *both = totals(LLAP_FORECAST_TOTAL_BOTH, 1, NULL);
+    assert_int_equal(all->n_rows, SAMPLES * STEPS * TARGETS);
+    assert_int_equal(both->n_rows, SAMPLES * TARGETS);
+    assert_string_equal(all->entity[all->rows.entity[0]], "total");
+    for (int s = 0; s < SAMPLES; s += 97)
+        for (int c = 0; c < TARGETS; c++) {
+            double over = 0;
+            for (int step = 0; step < STEPS; step++) {
+                double sum = 0;
+                for (int e = 0; e < N; e++) sum += at(each, e, s, step, c);
+                assert_float_equal(at(all, 0, s, step, c), sum, 1e-9);
+                over += sum;
+            }
+            assert_float_equal(both->number[s * TARGETS + c], over, 1e-9);
+        }
+    llap_answer_destroy(each);
+    llap_answer_destroy(all);
+    llap_answer_destroy(both);
+}
+
+/* Intervals of 80 % of the sum over entities hold so many of the test part: 5 correlated series
+ * drawn independently would hold about 55 %. */
+static void sums_are_calibrated(void **state)
+{
+    (void)state;
+    llap_answer *a = totals(LLAP_FORECAST_TOTAL_ENTITIES, 0, "6h");
+    double       held = 0, n = 0;
+    for (size_t i = 0; i < a->n_rows; i++) {
+        double        truth = 0;
+        const int64_t row = a->rows.time[i] / HOUR;
+        if (row >= ROWS) continue;
+        for (int e = 0; e < N; e++)
+            truth += (double)panel->value[(panel->start[e] + row) * TARGETS + a->rows.target[i]];
+        const double *number = a->number + i * (size_t)a->n_numbers; /* mean, .025, .1, .. */
+        held += number[2] <= truth && truth <= number[6];
+        n += 1;
+    }
+    assert_true(n > 300);
+    assert_float_equal(held / n, 0.8, 0.09);
+    llap_answer_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +240,8 @@ int main(void)
         cmocka_unit_test(keeps_independent_entities_apart),
         cmocka_unit_test(does_not_depend_on_company),
         cmocka_unit_test(is_in_the_file),
+        cmocka_unit_test(adds_up),
+        cmocka_unit_test(sums_are_calibrated),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

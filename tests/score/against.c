@@ -181,7 +181,7 @@ static void mistakes_are_named(void **state)
     o = (llap_evaluate_opts){ .keep = "no/such/folder.csv" };
     CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_ENOTFOUND, "no/such/folder.csv");
     o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .keep = "kept.csv" };
-    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "keep: of forecasts");
+    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "keep: is for forecasts");
 }
 
 static llap_status read_theirs(void *user)

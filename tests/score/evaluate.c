@@ -130,9 +130,9 @@ static void tables_say_what_was_asked(void **state)
     static const struct {
         llap_evaluate_by by;
         const char      *text;
-    } cases[] = { { 0, "the model earns its keep: better than the best opponent, " },
+    } cases[] = { { 0, "the model is worth its cost: better than the best opponent, " },
                   { 0, "] of CRPS, squared error -" },
-                  { 0, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
+                  { 0, "50, 80, 95 % rest on 40 samples; they are steady from 200 on\n" },
                   { LLAP_EVALUATE_BY_STEP, "steps ahead" },
                   { LLAP_EVALUATE_BY_VARIABLE, "variable " },
                   { LLAP_EVALUATE_BY_ENTITY, "s2 " } };
@@ -232,11 +232,14 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride");
     o.task = LLAP_EVALUATE_TASK_IMPUTE; /* has neither, and says nothing of them */
     o.stride = "5";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "stride: is for forecasts");
     o.samples = 30;
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "samples: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "samples: is for forecasts");
     o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .season = "7d" };
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "season: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "season: is for forecasts");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)

@@ -39,6 +39,19 @@ llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *cons
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
+llap_status ll_answer_add_entity(llap_answer *a, const char *name)
+{
+    const size_t n = (size_t)a->n_entities;
+    const char **all = ll_arena_new(&a->arena, n + 1, sizeof *all);
+    if (all == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) all[i] = a->entity[i];
+    all[n] = copy(&a->arena, name);
+    if (all[n] == NULL) return LLAP_ENOMEM;
+    a->entity = (const char *const *)all;
+    a->n_entities++;
+    return LLAP_OK;
+}
+
 /* A column that cannot grow stays as it is. */
 static bool grow_64(int64_t **column, size_t room)
 {

@@ -111,6 +111,9 @@ llap_status ll_answer_grow(llap_answer *a, size_t room);
 llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *const *target,
                            int64_t n_targets);
 
+/* One more name of an entity, behind those of the panel. */
+llap_status ll_answer_add_entity(llap_answer *a, const char *name);
+
 /* Once all rows are there, in order (asserted): what callers outside see of them. */
 llap_status ll_answer_finish(llap_answer *a);
 

@@ -19,7 +19,7 @@ ll_rng diffusion_epoch_rng(const void *stage, int64_t epoch)
     return ll_rng_make(s->r->seed, LL_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
 }
 
-/* Batches of neighbouring rows: in order of time, or in a new order each epoch. */
+/* Batches of neighbouring examples: in order of time, or in a new order each epoch. */
 static int64_t batch_at(diffusion_stage *s, int64_t number)
 {
     const int64_t place = number % s->n_batches, epoch = number / s->n_batches;

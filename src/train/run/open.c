@@ -90,15 +90,18 @@ static const char *name_of(const ll_backend *backend)
     return tiles ? "cpu (amx)" : backend->name;
 }
 
-/* The options that the run depends on. Of files it is what is in them, of size and rate what they
- * come to: add_files, add_rates and the networks say it. */
+/* The options that the run depends on. Files count by their content (add_files), size and rate by
+ * what they resolve to (the networks, add_rates). */
 static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_network_config *c)
 {
     for (const llap_option *k = llap_train_options(); k->name != NULL; k++) {
         const bool file = k->type == LLAP_OPTION_FILE || k->type == LLAP_OPTION_JSON;
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
         if (strcmp(k->name, "size") == 0)
-            ll_facts_add(l, k->name, c == NULL ? "anchor" : ll_size_names[c->size]);
+            ll_facts_add(l, k->name,
+                         c != NULL                          ? ll_size_names[c->size]
+                         : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
+                                                            : "anchor");
         else add_option(l, k, o);
     }
 }
@@ -158,8 +161,8 @@ static llap_status list_facts(ll_fact_list *l, const llap_panel *p, const llap_t
 
 /* ---- is it done? ---- */
 
-/* What the model says of its training, and what it does not: the data, who was in which part, the
- * model that it started from. */
+/* A name for the run: a hash of what the model says of its training, and of what it does not say:
+ * the data, the parts of entities, the model that it starts from. */
 static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
                             const char *text, char name[LL_MODEL_RUN + 1])
 {
@@ -173,8 +176,8 @@ static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const
     return st;
 }
 
-/* The model that is there, if it is of this run. What is no model, or of another, is the caller's
- * to write over. */
+/* Loads the model at the output if it is of this run. Any other file there is the caller's to
+ * overwrite. */
 static llap_status find_finished(const llap_train_opts *o, const char *run, llap_model **out)
 {
     *out = NULL;

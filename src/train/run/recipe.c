@@ -44,6 +44,12 @@ static const ll_field networks_fields[] = {
 };
 #undef N
 
+#define K ll_recipe_stack
+static const ll_field stack_fields[] = {
+    INT(K, rows, 100, 10000000), INT(K, seeds, 1, 16), INT(K, steps, 1, 1000000), INT(K, batch, 1, 65536), INT(K, patience, 1, MANY), REAL(K, shrink, 0, 1e6),
+};
+#undef K
+
 #define D ll_recipe_data
 static const ll_field data_fields[] = { BOOL(D, shuffle), INT(D, val_batches, 1, MANY) };
 #undef D
@@ -79,13 +85,18 @@ static const struct group {
     const ll_field *fields;
     int               n;
 } groups[] = {
-    GROUP(DEFAULT, anchor), GROUP(DEFAULT, networks), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
+    GROUP(DEFAULT, anchor), GROUP(DEFAULT, networks), GROUP(DEFAULT, stack), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
 };
 /* clang-format on */
 enum { GROUPS = sizeof groups / sizeof *groups };
 
-/* The only one of a model without networks. */
-static bool is_anchor(const struct group *g) { return g->fields == anchor_fields; }
+/* Does a training of this kind use it? */
+static bool is_used(const ll_recipe *r, const struct group *g)
+{
+    if (g->profile != r->profile) return false;
+    if (g->fields == stack_fields) return r->stacked;
+    return !r->alone || g->fields == anchor_fields;
+}
 
 ll_recipe_anchor ll_recipe_anchor_usual(void)
 {
@@ -117,8 +128,11 @@ llap_status ll_recipe_read(const ll_json *config, ll_recipe *r)
         if (g->profile != r->profile)
             return ll_json_fail(config, path, "not part of the profile \"%s\"",
                                 ll_profile_names[r->profile]);
-        if (r->alone && !is_anchor(g))
-            return ll_json_fail(config, path, "a model of size anchor has no networks");
+        if (!is_used(r, g))
+            return ll_json_fail(config, path,
+                                g->fields == stack_fields ? "only a model of size stack has it"
+                                                          : "a model of size %s has no networks",
+                                r->stacked ? "stack" : "anchor");
         st = ll_fields_only(config, path, g->fields, g->n, NULL);
         if (st == LLAP_OK)
             st = ll_fields_read(config, path, g->fields, g->n, (char *)r + g->offset);
@@ -150,7 +164,7 @@ void ll_recipe_write(ll_json_writer *w, const ll_recipe *r)
 {
     ll_json_open(w, "training", '{');
     for (int i = 0; i < GROUPS; i++) {
-        if (groups[i].profile != r->profile || (r->alone && !is_anchor(&groups[i]))) continue;
+        if (!is_used(r, &groups[i])) continue;
         ll_json_open(w, groups[i].key, '{');
         ll_fields_write(w, groups[i].fields, groups[i].n, (const char *)r + groups[i].offset);
         ll_json_close(w, '}');

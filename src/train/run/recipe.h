@@ -51,9 +51,21 @@ typedef struct ll_recipe_networks {
                                     * better than the anchor to fill gaps */
 } ll_recipe_networks;
 
+#define LL_RECIPE_STACK \
+    ((ll_recipe_stack){ \
+        .rows = 40000, .seeds = 4, .steps = 1800, .batch = 512, .patience = 4, .shrink = 0.01 })
+
 #define LL_RECIPE_MARGINS .guard_days = 60, .guard_price = 0.05, .fill_gain = 0.01, .fill_errors = 2
 
 /* The reference's stages. */
+typedef struct ll_recipe_stack {
+    int64_t rows;         /* of training, drawn from all that there are */
+    int64_t seeds;        /* networks of a fold */
+    int64_t steps, batch; /* of a member, at most; rows of a step */
+    int64_t patience;     /* stop after so many looks without gain */
+    double  shrink;       /* of the pool's weights towards equal ones */
+} ll_recipe_stack;
+
 typedef struct ll_recipe_vae {
     ll_recipe_stage    stage;
     int64_t            epoch;       /* steps that its schedules count as one */
@@ -84,9 +96,11 @@ enum { LL_MAX_SKIPPED = 8 };
 
 typedef struct ll_recipe {
     ll_profile           profile; /* which of these it uses */
-    bool                 alone;   /* size anchor: no networks */
+    bool                 alone;   /* size anchor or stack: no diffusion networks */
+    bool                 stacked; /* size stack */
     ll_recipe_anchor     anchor;
     ll_recipe_networks   networks;
+    ll_recipe_stack      stack;
     ll_recipe_data       data;
     ll_recipe_vae        vae;
     ll_recipe_summarizer summarizer;

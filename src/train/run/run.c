@@ -41,7 +41,8 @@ static llap_status report(stage_run *r, double loss)
                      &(llap_progress_event){ r->s->name, g->step, r->s->n_steps, "steps", note });
 }
 
-/* A step too many. It has changed no weight, so the state is that after the one before it. */
+/* One non-finite step too many. It has changed no weight: the state is that after the step before
+ * it. */
 static llap_status give_up(stage_run *r, const char *what)
 {
     const ll_stage *s = r->s;
@@ -61,7 +62,7 @@ static llap_status give_up(stage_run *r, const char *what)
                    s->name, r->g.step + 1, what, r->g.n_skipped, kept);
 }
 
-/* No weights of the stage, those there are at its end among them, can be scored. */
+/* Neither the best weights of the stage nor its last ones have a finite score. */
 static bool has_diverged(const stage_run *r)
 {
     return r->s->evaluate != NULL && r->g.best_step < 0 && !isfinite(r->g.score);
@@ -240,6 +241,14 @@ static llap_status make_steps(stage_run *r, double *loss, double *norm, int64_t 
     return st;
 }
 
+/* Is there an evaluation after so many steps? */
+static bool is_look(const ll_stage *s, int64_t step)
+{
+    if (step == s->n_steps) return true;
+    if (s->look != NULL) return s->look(s->user, step);
+    return s->eval_every > 0 && step % s->eval_every == 0;
+}
+
 /* Step by step to the end, from wherever the stage is. */
 static llap_status run_steps(stage_run *r)
 {
@@ -258,8 +267,7 @@ static llap_status run_steps(stage_run *r)
             st = count_step(r, loss[i], norm[i]);
             if (st != LLAP_OK) return st;
         }
-        if (g->step == s->n_steps || (s->eval_every > 0 && g->step % s->eval_every == 0))
-            st = evaluate(r);
+        if (is_look(s, g->step)) st = evaluate(r);
         if (st != LLAP_OK) return st;
         const bool due = now() - t->saved >= t->o.save_every ||
                          (t->o.save_steps > 0 && g->step % t->o.save_steps == 0);

@@ -11,7 +11,7 @@
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, graph, nn, data, data/windows,
- * anchor, residual, model, predict. */
+ * anchor, residual, stack, model, predict. */
 
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
@@ -52,8 +52,10 @@ typedef struct ll_stage {
     ll_params  *params; /* filled as the first step finds it */
     void       *user;
     int64_t     n_steps;
-    int64_t     eval_every;   /* steps between evaluations, and lines of the log; 0: at the end */
-    int64_t     patience;     /* stop after so many evaluations in a row without a better one; 0:
+    int64_t     eval_every; /* steps between evaluations, and lines of the log; 0: at the end */
+    /* Instead of eval_every: is there an evaluation after so many steps? NULL: as it says. */
+    bool (*look)(void *user, int64_t step);
+    int64_t patience;         /* stop after so many evaluations in a row without a better one; 0:
                                  never */
     int64_t patience_from;    /* evaluation, from 1, that is the first to count against it */
     int64_t select_from;      /* evaluation, from 1, that is the first to be kept */

@@ -38,7 +38,9 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     return st;
 }
 
-llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+/* The variables that an option names; NULL: all. */
+static llap_status parse_names(const char *what, const llap_panel *p, const char *text,
+                               int64_t **out, int64_t *n)
 {
     *n = 0;
     *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
@@ -51,17 +53,39 @@ llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **ou
         const size_t  len = strcspn(s, ",");
         const int64_t v = find(s, len, (const char *const *)p->var, p->n_vars);
         if (v < 0)
-            return unknown("target", "the data has no column", s, len, (const char *const *)p->var,
+            return unknown(what, "the data has no column", s, len, (const char *const *)p->var,
                            p->n_vars);
         for (int64_t i = 0; i < *n; i++)
             if ((*out)[i] == v)
-                return ll_fail(LLAP_EOPTION, "target: '%s' is given twice",
+                return ll_fail(LLAP_EOPTION, "%s: '%s' is given twice", what,
                                ll_text_show(p->var[v]).text);
         assert(*n < p->n_vars);
         (*out)[(*n)++] = v;
         s += len + (s[len] == ',');
     }
-    return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "target: no name given");
+    return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "%s: no name given", what);
+}
+
+llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+{
+    return parse_names("target", p, text, out, n);
+}
+
+llap_status ll_inputs_parse(const llap_panel *p, const char *text, const int64_t *var,
+                            int64_t n_targets, int64_t **out, int64_t *n)
+{
+    int64_t           others = 0;
+    const llap_status st = parse_names("inputs", p, text, out, n);
+    for (int64_t i = 0; i < *n && st == LLAP_OK; i++) {
+        bool target = false;
+        for (int64_t c = 0; c < n_targets; c++) target = target || var[c] == (*out)[i];
+        if (target && text != NULL)
+            return ll_fail(LLAP_EOPTION, "inputs: '%s' is a target, which is looked at anyway",
+                           ll_text_show(p->var[(*out)[i]]).text);
+        if (!target) (*out)[others++] = (*out)[i];
+    }
+    *n = others;
+    return st;
 }
 
 /* ---- what is said about them ---- */

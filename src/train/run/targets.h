@@ -13,6 +13,12 @@
  * names one that is not there, or is given twice. */
 llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n);
 
+/* "a,b" to variables of the panel that are looked at beside the targets var [n_targets]; NULL: all
+ * others. Caller owns *out, also after a failure. LLAP_EINVAL names one that is not there, is given
+ * twice or is a target. */
+llap_status ll_inputs_parse(const llap_panel *p, const char *text, const int64_t *var,
+                            int64_t n_targets, int64_t **out, int64_t *n);
+
 /* Can transform, min, max and kind be read, and are they about targets? */
 llap_status ll_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
 

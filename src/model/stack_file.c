@@ -1,0 +1,337 @@
+#include "model/stack_file.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/fields.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SCALE = 2 * LL_STACK_BUCKETS - 1, MOST_INPUTS = 4096 };
+
+/* The layout, and what else are single numbers. */
+typedef struct head {
+    ll_stack_layout l;
+    ll_reals        window;
+    double          anchor_score, score;
+} head;
+
+static const ll_backend floats = { .name = "floats", .real_bytes = sizeof(float) }; /* no kernels */
+
+static const char *const cycles[] = { "none", "day", "week", NULL };
+
+/* clang-format off */
+#define REAL(name, lo, hi) { #name, LL_FIELD_REAL, offsetof(head, l.name), lo, hi, NULL }
+#define BOOL(name)         { #name, LL_FIELD_BOOL, offsetof(head, l.name), 0, 0, NULL }
+static const ll_field fields[] = {
+    { "entities", LL_FIELD_INT, offsetof(head, l.entities), 0, 1 << 24, NULL },
+    REAL(step, 1e-12, 1e12), REAL(context, 1e-12, 1e12), REAL(horizon, 1e-12, 1e12),
+    { "cycle", LL_FIELD_CHOICE, offsetof(head, l.cycle), 0, 0, cycles },
+    BOOL(annual), BOOL(irregular), BOOL(elapsed),
+    { "windows", LL_FIELD_REALS, offsetof(head, window), 1e-12, 1e12, NULL },
+    REAL(brief, 1e-12, 1e12), REAL(longer, 1e-12, 1e12),
+    { "anchor_score", LL_FIELD_REAL, offsetof(head, anchor_score), 0, 1e12, NULL },
+    { "score", LL_FIELD_REAL, offsetof(head, score), 0, 1e12, NULL },
+};
+/* clang-format on */
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static void put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
+{
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, v[i]);
+    ll_json_close(w, ']');
+}
+
+void ll_stack_write(ll_json_writer *w, const ll_stack *s)
+{
+    const int64_t V = s->layout.targets + s->layout.inputs;
+    head          h = { .l = s->layout, .anchor_score = s->anchor_score, .score = s->score };
+    h.window.n = (int)s->layout.n_windows;
+    for (int i = 0; i < h.window.n; i++) h.window.v[i] = s->layout.window[i];
+    ll_json_open(w, "stack", '{');
+    ll_fields_write(w, fields, FIELDS, &h);
+    ll_json_open(w, "inputs", '[');
+    for (int64_t i = 0; i < s->layout.inputs; i++) ll_json_put_string(w, NULL, s->input[i]);
+    ll_json_close(w, ']');
+    put_doubles(w, "mean", s->mean, V);
+    put_doubles(w, "sd", s->sd, V);
+    put_doubles(w, "weights", s->weight, 1 + LL_STACK_KINDS);
+    ll_json_open(w, "members", '{');
+    for (int k = 0; k < LL_STACK_KINDS; k++) {
+        const ll_stack_member *m = &s->member[k];
+        if (!m->used) continue;
+        ll_json_open(w, ll_stack_kind_names[k], '{');
+        ll_json_put_int(w, "networks", m->shape.networks);
+        ll_json_put_int(w, "hidden", m->shape.hidden);
+        ll_json_put_int(w, "steps", m->steps);
+        ll_json_put_double(w, "score", m->score);
+        put_doubles(w, "start", m->start, LL_STACK_LEVELS);
+        ll_json_close(w, '}');
+    }
+    ll_json_close(w, '}');
+    ll_json_close(w, '}');
+}
+
+/* ---- tensors ---- */
+
+void ll_stack_tensors_deinit(ll_stack_tensors *t)
+{
+    ll_free(t->neighbour);
+    ll_free(t->scale);
+    for (int k = 0; k < LL_STACK_KINDS; k++) ll_free(t->columns[k]);
+    *t = (ll_stack_tensors){ 0 };
+}
+
+typedef struct member_name {
+    char columns[32], weights[32];
+} member_name;
+
+static member_name name_of(int kind)
+{
+    member_name n;
+    snprintf(n.columns, sizeof n.columns, "stack.columns.%s", ll_stack_kind_names[kind]);
+    snprintf(n.weights, sizeof n.weights, "stack.%s.", ll_stack_kind_names[kind]);
+    return n;
+}
+
+static llap_status save_member(const ll_stack_member *m, int kind, float **kept,
+                               ll_tensors_writer *w)
+{
+    const ll_stack_columns *c = &m->columns;
+    const member_name       name = name_of(kind);
+    const size_t            n = (size_t)c->n;
+    *kept = ll_new(3 * n, sizeof **kept);
+    if (*kept == NULL) return LLAP_ENOMEM;
+    memcpy(*kept, c->mean, n * sizeof **kept);
+    memcpy(*kept + n, c->sd, n * sizeof **kept);
+    memcpy(*kept + 2 * n, c->missing, n * sizeof **kept);
+    const int64_t shape[] = { 3, c->n };
+    llap_status   st = ll_tensors_writer_add(w, name.columns, LL_F32, 2, shape, *kept);
+    return st == LLAP_OK ? ll_params_save(m->params, LL_PARAMS_MODEL, name.weights, w) : st;
+}
+
+llap_status ll_stack_save(const ll_stack *s, ll_stack_tensors *kept, ll_tensors_writer *w)
+{
+    const int64_t C = s->layout.targets, E = s->layout.entities;
+    const int64_t near[] = { C, E, LL_STACK_NEIGHBOURS }, scale[] = { C, SCALE };
+    llap_status   st = LLAP_OK;
+    kept->neighbour = ll_new((size_t)(C * E * LL_STACK_NEIGHBOURS) + 1, sizeof *kept->neighbour);
+    kept->scale = ll_new((size_t)(C * SCALE), sizeof *kept->scale);
+    if (kept->neighbour == NULL || kept->scale == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < C * E * LL_STACK_NEIGHBOURS; i++)
+        kept->neighbour[i] = (float)s->neighbour[i];
+    for (int64_t c = 0; c < C; c++)
+        for (int i = 0; i < SCALE; i++)
+            kept->scale[c * SCALE + i] =
+                (float)(i < LL_STACK_BUCKETS - 1 ? s->scale[c].edge[i]
+                                                 : s->scale[c].sd[i - LL_STACK_BUCKETS + 1]);
+    if (E > 0) st = ll_tensors_writer_add(w, "stack.neighbours", LL_F32, 3, near, kept->neighbour);
+    if (st == LLAP_OK) st = ll_tensors_writer_add(w, "stack.scale", LL_F32, 2, scale, kept->scale);
+    for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
+        if (s->member[k].used) st = save_member(&s->member[k], k, &kept->columns[k], w);
+    return st;
+}
+
+/* ---- loading ---- */
+
+/* A tensor of finite numbers, borrowed from the file. */
+static llap_status get_floats(const ll_tensors *t, const char *name, int rank, const int64_t *shape,
+                              size_t *n_tensors, const float **out)
+{
+    ll_tensor_info    info;
+    const llap_status st = ll_tensors_require(t, name, LL_F32, rank, shape, &info);
+    if (st != LLAP_OK) return st;
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++) n *= shape[i];
+    *out = info.data;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite((*out)[i]))
+            return ll_fail(LLAP_EFORMAT, "%s: element %lld is not finite", name, (long long)i);
+    ++*n_tensors;
+    return LLAP_OK;
+}
+
+static llap_status get_doubles(const ll_json *j, const char *path, double low, double high,
+                               size_t n, double *out)
+{
+    double     *v = NULL;
+    size_t      found = 0;
+    llap_status st = ll_json_need(j, path);
+    if (st == LLAP_OK) st = ll_json_doubles(j, path, low, high, &v, &found);
+    if (st == LLAP_OK && found != n)
+        st = ll_json_fail(j, path, "expected %zu numbers, found %zu", n, found);
+    if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
+    ll_free(v);
+    return st;
+}
+
+static llap_status get_layout(const ll_json *j, const ll_model_frame *f, head *h)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < FIELDS && st == LLAP_OK; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "stack.%s", fields[i].key);
+        st = ll_json_need(j, path);
+    }
+    if (st == LLAP_OK) st = ll_fields_read(j, "stack", fields, FIELDS, h);
+    if (st != LLAP_OK) return st;
+    ll_stack_layout *l = &h->l;
+    l->targets = f->n_targets;
+    l->n_windows = h->window.n;
+    if (h->window.n < 1 || h->window.n > LL_STACK_WINDOWS)
+        return ll_json_fail(j, "stack.windows", "expected 1 to %d numbers, found %d",
+                            LL_STACK_WINDOWS, h->window.n);
+    for (int i = 0; i < h->window.n; i++) l->window[i] = h->window.v[i];
+    if (l->entities != 0 && l->entities != f->n_entities)
+        return ll_json_fail(j, "stack.entities", "expected 0 or %lld, found %lld",
+                            (long long)f->n_entities, (long long)l->entities);
+    return LLAP_OK;
+}
+
+static llap_status get_tables(const ll_tensors *t, ll_stack *s, size_t *n_tensors)
+{
+    const int64_t C = s->layout.targets, E = s->layout.entities;
+    const int64_t near[] = { C, E, LL_STACK_NEIGHBOURS }, scale[] = { C, SCALE };
+    const float  *v = NULL;
+    llap_status   st = LLAP_OK;
+    if (E > 0) st = get_floats(t, "stack.neighbours", 3, near, n_tensors, &v);
+    for (int64_t i = 0; E > 0 && st == LLAP_OK && i < C * E * LL_STACK_NEIGHBOURS; i++) {
+        if (!(v[i] >= -1 && v[i] < (float)E && v[i] == floorf(v[i])))
+            return ll_fail(LLAP_EFORMAT, "stack.neighbours: element %lld: expected -1..%lld",
+                           (long long)i, (long long)E - 1);
+        s->neighbour[i] = (int32_t)v[i];
+    }
+    if (st == LLAP_OK) st = get_floats(t, "stack.scale", 2, scale, n_tensors, &v);
+    for (int64_t i = 0; st == LLAP_OK && i < C * SCALE; i++) {
+        const int k = (int)(i % SCALE);
+        if (k >= LL_STACK_BUCKETS - 1 && !(v[i] > 0))
+            return ll_fail(LLAP_EFORMAT, "stack.scale: element %lld is not positive", (long long)i);
+        if (k < LL_STACK_BUCKETS - 1) s->scale[i / SCALE].edge[k] = (double)v[i];
+        else s->scale[i / SCALE].sd[k - LL_STACK_BUCKETS + 1] = (double)v[i];
+    }
+    return st;
+}
+
+static llap_status get_columns(const ll_tensors *t, const char *name, ll_stack_columns *c,
+                               size_t *n_tensors)
+{
+    const int64_t     shape[] = { 3, c->n };
+    const float      *v = NULL;
+    const llap_status st = get_floats(t, name, 2, shape, n_tensors, &v);
+    for (int64_t i = 0; i < c->n && st == LLAP_OK; i++) {
+        c->mean[i] = v[i];
+        c->sd[i] = v[c->n + i];
+        c->missing[i] = v[2 * c->n + i];
+        if (!(c->sd[i] > 0) || (c->missing[i] != 0 && c->missing[i] != 1))
+            return ll_fail(LLAP_EFORMAT,
+                           "%s: column %lld: expected a positive deviation and 0 or 1", name,
+                           (long long)i);
+    }
+    if (st == LLAP_OK) ll_stack_columns_count(c);
+    return st;
+}
+
+static llap_status get_member(const ll_tensors *t, const ll_json *j, int kind, ll_stack *s,
+                              size_t *n_tensors)
+{
+    static const char *const keys[] = { "networks", "hidden", "steps", "score", "start", NULL };
+    ll_stack_member         *m = &s->member[kind];
+    const member_name        name = name_of(kind);
+    char                     at[48], path[80];
+    snprintf(at, sizeof at, "stack.members.%s", ll_stack_kind_names[kind]);
+    if (!ll_json_has(j, at)) return LLAP_OK;
+    llap_status st = ll_json_keys(j, at, keys);
+    for (int i = 0; keys[i] != NULL && st == LLAP_OK; i++) {
+        snprintf(path, sizeof path, "%s.%s", at, keys[i]);
+        st = ll_json_need(j, path);
+        if (i == 0 && st == LLAP_OK)
+            st = ll_json_int(j, path, 1, LL_STACK_NETWORKS_MAX, &m->shape.networks);
+        if (i == 1 && st == LLAP_OK)
+            st = ll_json_int(j, path, 1, LL_STACK_HIDDEN_MAX, &m->shape.hidden);
+        if (i == 2 && st == LLAP_OK) st = ll_json_int(j, path, 0, INT64_MAX, &m->steps);
+        if (i == 3 && st == LLAP_OK) st = ll_json_double(j, path, 0, 1e12, &m->score);
+        if (i == 4 && st == LLAP_OK)
+            st = get_doubles(j, path, -1e6, 1e6, LL_STACK_LEVELS, m->start);
+    }
+    if (st == LLAP_OK)
+        st = ll_stack_columns_init(&m->columns, &s->layout, ll_stack_anchored((ll_stack_kind)kind),
+                                   ll_stack_levels((ll_stack_kind)kind));
+    if (st == LLAP_OK) st = get_columns(t, name.columns, &m->columns, n_tensors);
+    if (st != LLAP_OK) return st;
+    m->shape.width = m->columns.width;
+    snprintf(path, sizeof path, "%sw0", name.weights); /* that large before room is made for it */
+    st = ll_tensors_require(t, path, LL_F32, 3,
+                            (int64_t[]){ m->shape.networks, m->shape.width, m->shape.hidden },
+                            &(ll_tensor_info){ 0 });
+    if (st == LLAP_OK) st = ll_stack_weights(&m->shape, &floats, &m->params);
+    if (st == LLAP_OK)
+        st = ll_params_load(m->params, LL_PARAMS_MODEL, t,
+                            &(ll_load_opts){ .prefix = name.weights });
+    if (st == LLAP_OK) *n_tensors += (size_t)ll_params_count(m->params);
+    m->used = st == LLAP_OK;
+    return st;
+}
+
+static llap_status get_numbers(const ll_json *j, ll_stack *s)
+{
+    const size_t V = (size_t)(s->layout.targets + s->layout.inputs);
+    double       sum = 0;
+    llap_status  st = get_doubles(j, "stack.mean", -1e38, 1e38, V, s->mean);
+    if (st == LLAP_OK) st = get_doubles(j, "stack.sd", 1e-38, 1e38, V, s->sd);
+    if (st == LLAP_OK) st = get_doubles(j, "stack.weights", 0, 1, 1 + LL_STACK_KINDS, s->weight);
+    for (int i = 0; i <= LL_STACK_KINDS; i++) sum += s->weight[i];
+    if (st == LLAP_OK && fabs(sum - 1) > 1e-6)
+        st = ll_json_fail(j, "stack.weights", "expected a sum of 1, found %g", sum);
+    return st;
+}
+
+static llap_status get_all(const ll_tensors *t, const ll_json *j, const char **input, ll_stack *s,
+                           size_t *n_tensors)
+{
+    llap_status st = get_numbers(j, s);
+    for (int64_t i = 0; i < s->layout.inputs && st == LLAP_OK; i++)
+        if ((s->input[i] = ll_strndup(input[i], strlen(input[i]))) == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) st = get_tables(t, s, n_tensors);
+    if (st == LLAP_OK) st = ll_json_need(j, "stack.members");
+    if (st == LLAP_OK) st = ll_json_keys(j, "stack.members", ll_stack_kind_names);
+    for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++) {
+        st = get_member(t, j, k, s, n_tensors);
+        if (st == LLAP_OK && s->member[k].used != (s->weight[1 + k] > 0))
+            st = ll_json_fail(j, "stack.weights", "member '%s' has %s", ll_stack_kind_names[k],
+                              s->member[k].used ? "no weight" : "a weight, and is not there");
+    }
+    return st;
+}
+
+llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_model_frame *f,
+                          ll_stack **out, size_t *n_tensors)
+{
+    static const char *const more[] = { "inputs", "mean", "sd", "weights", "members", NULL };
+    head                     h = { 0 };
+    const char             **input = NULL;
+    size_t                   n = 0;
+    *out = NULL;
+    llap_status st = ll_fields_only(config, "stack", fields, FIELDS, more);
+    if (st == LLAP_OK) st = get_layout(config, f, &h);
+    if (st == LLAP_OK) st = ll_json_need(config, "stack.inputs");
+    if (st == LLAP_OK) st = ll_json_strings(config, "stack.inputs", &input, &n);
+    if (st == LLAP_OK && n > MOST_INPUTS)
+        st = ll_json_fail(config, "stack.inputs", "more than %d", MOST_INPUTS);
+    h.l.inputs = (int64_t)n;
+    if (st == LLAP_OK) st = ll_stack_create(&h.l, out);
+    if (st == LLAP_OK) {
+        (*out)->anchor_score = h.anchor_score;
+        (*out)->score = h.score;
+        st = get_all(t, config, input, *out, n_tensors);
+    }
+    ll_free((void *)input);
+    if (st != LLAP_OK) {
+        ll_stack_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}

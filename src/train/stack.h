@@ -1,0 +1,14 @@
+/* Training the stack of a model on top of its anchors (docs/spec/stack.md): members in folds of
+ * time, the pool's weights from their answers out of fold. */
+#ifndef LL_TRAIN_STACK_H
+#define LL_TRAIN_STACK_H
+
+#include "train/run/run.h"
+
+/* Gives the model its stack: m->stack. Where the data is too short for folds, or the pool is no
+ * better than the anchor, it is one in which the anchor answers, and the log says so. */
+llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
+                           const int64_t *var, const llap_train_opts *o, const ll_recipe_stack *how,
+                           const ll_backend *backend);
+
+#endif

@@ -1,0 +1,189 @@
+/* A model of size stack from training to answers, on a made-up network of sensors. */
+#include "folder.h"
+#include "sensors.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "model/model.h"
+#include "predict/series.h"
+#include "predict/stack_view.h"
+
+#include <omp.h>
+#include <string.h>
+
+static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
+static llap_model *model;
+
+#define QUICK                                      \
+    "{\"anchor\": {\"steps\": 40, \"rows\": 16}, " \
+    "\"stack\": {\"rows\": 1200, \"seeds\": 1, \"steps\": 40, \"batch\": 64}}"
+
+static llap_train_opts options(void)
+{
+    return (llap_train_opts){ .size = LLAP_TRAIN_SIZE_STACK,
+                              .target = "no2",
+                              .context = "2d",
+                              .horizon = "24",
+                              .training = QUICK };
+}
+
+static int set_up(void **state)
+{
+    const llap_train_opts o = options();
+    if (make_folder(state) != 0) return 1;
+    panel = make_panel("no2", "noise", ENTITIES);
+    return llap_train(panel, &o, &model) != LLAP_OK;
+}
+
+static int tear_down(void **state)
+{
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    return remove_folder(state);
+}
+
+/* The members answer, whatever the folds of so short a training say. */
+static void let_members_answer(llap_model *m)
+{
+    double sum = 0;
+    m->stack->weight[0] = 0.25;
+    for (int k = 0; k < LL_STACK_KINDS; k++) sum += m->stack->member[k].used;
+    assert_true(sum > 0);
+    for (int k = 0; k < LL_STACK_KINDS; k++)
+        m->stack->weight[1 + k] = m->stack->member[k].used ? 0.75 / sum : 0;
+}
+
+static char *forecast_text(const llap_model *m, int keep_samples)
+{
+    const llap_forecast_opts o = { .samples = 5, .keep_samples = keep_samples };
+    llap_answer             *a;
+    char                    *text;
+    CHECK_OK(llap_forecast(m, panel, &o, &a));
+    CHECK_OK(llap_answer_json(a, &text));
+    llap_answer_destroy(a);
+    return text;
+}
+
+static void same_text(char *a, char *b)
+{
+    assert_string_equal(a, b);
+    llap_text_free(a);
+    llap_text_free(b);
+}
+
+static void a_file_answers_as_the_model(void **state)
+{
+    (void)state;
+    const char *path = in_folder("stack.safetensors");
+    llap_model *m;
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(llap_model_load(path, &m));
+    assert_non_null(m->stack);
+    same_text(forecast_text(model, 0), forecast_text(m, 0));
+    same_text(forecast_text(model, 1), forecast_text(m, 1));
+    llap_model_destroy(m);
+}
+
+static void training_does_not_depend_on_threads(void **state)
+{
+    const llap_train_opts o = options();
+    const int             n = omp_get_max_threads();
+    llap_model           *m;
+    (void)state;
+    omp_set_num_threads(n == 1 ? 3 : 1);
+    CHECK_OK(llap_train(panel, &o, &m));
+    omp_set_num_threads(n);
+    same_text(forecast_text(model, 0), forecast_text(m, 0));
+    assert_memory_equal(model->stack->weight, m->stack->weight, sizeof m->stack->weight);
+    llap_model_destroy(m);
+}
+
+/* A stack without an opinion is the anchor, to the last bit; one with members is not. */
+static void no_opinion_is_the_anchor(void **state)
+{
+    (void)state;
+    ll_stack *stack = model->stack;
+    bool      used[LL_STACK_KINDS];
+    double    weight[1 + LL_STACK_KINDS];
+    model->stack = NULL;
+    char *anchor = forecast_text(model, 0);
+    model->stack = stack;
+    char *own = forecast_text(model, 0);
+    assert_string_not_equal(anchor, own);
+    memcpy(weight, stack->weight, sizeof weight);
+    for (int k = 0; k < LL_STACK_KINDS; k++) {
+        ll_stack_member *m = &stack->member[k];
+        used[k] = m->used;
+        if (!ll_stack_anchored((ll_stack_kind)k)) m->used = false;
+        if (!m->used) continue;
+        for (int i = 0; i < ll_params_count(m->params); i++) { /* as before the first step */
+            const ll_param_info *p = ll_params_at(m->params, i);
+            if (p->name[1] == '2') memset(p->data, 0, (size_t)p->count * sizeof(float));
+        }
+    }
+    let_members_answer(model);
+    char *none = forecast_text(model, 0);
+    same_text(none, anchor);
+    memcpy(stack->weight, weight, sizeof weight);
+    for (int k = 0; k < LL_STACK_KINDS; k++) stack->member[k].used = used[k];
+    llap_text_free(own);
+}
+
+static void refused(const char *path, const char *from, const char *to)
+{
+    char  *bytes;
+    size_t n;
+    assert_int_equal(strlen(from), strlen(to));
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(ll_file_read(path, SIZE_MAX, &bytes, &n));
+    size_t at = 0;
+    while (at + strlen(from) < n && memcmp(bytes + at, from, strlen(from)) != 0) at++;
+    assert_true(at + strlen(from) < n);
+    memcpy(bytes + at, to, strlen(to));
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+    llap_model *m;
+    assert_int_equal(llap_model_load(path, &m), LLAP_EFORMAT);
+    assert_null(m);
+    ll_free(bytes);
+}
+
+static void hostile_files_are_refused(void **state)
+{
+    (void)state;
+    const char *path = in_folder("hostile.safetensors");
+    refused(path, "\\\"cycle\\\":\\\"day", "\\\"cycle\\\":\\\"dog");
+    refused(path, "\\\"networks\\\":4", "\\\"networks\\\":5");
+    refused(path, "\\\"networks\\\":4", "\\\"networks\\\":0");
+    refused(path, "\\\"windows\\\":", "\\\"widnows\\\":");
+    refused(path, "stack.scale", "stack.skale");
+    refused(path, "\\\"members\\\":", "\\\"nembers\\\":");
+}
+
+static void inputs_are_checked(void **state)
+{
+    (void)state;
+    llap_train_opts o = options();
+    llap_model     *m;
+    o.inputs = "nois";
+    assert_int_equal(llap_train(panel, &o, &m), LLAP_EINVAL);
+    assert_non_null(strstr(llap_error_detail(), "noise"));
+    o.inputs = "no2";
+    assert_int_equal(llap_train(panel, &o, &m), LLAP_EOPTION);
+    o.inputs = "noise";
+    o.size = LLAP_TRAIN_SIZE_ANCHOR;
+    o.training = NULL;
+    assert_int_equal(llap_train(panel, &o, &m), LLAP_EOPTION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
+                                        cmocka_unit_test(a_file_answers_as_the_model),
+                                        cmocka_unit_test(training_does_not_depend_on_threads),
+                                        cmocka_unit_test(no_opinion_is_the_anchor),
+                                        cmocka_unit_test(inputs_are_checked) };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
