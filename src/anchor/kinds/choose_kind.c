@@ -45,6 +45,8 @@ static anchor_attempt attempt_of(const ll_anchor_model_opts *o, const ll_anchor_
         .start = o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly(),
         .learn_omega = o->fit.learn_omega,
     };
+    /* Logits are near to the chain of the best so far; a walk has no terms to begin with. */
+    if (!counts && best->kernel.n_terms > 1) a.start = anchor_kernel_still(best->kernel);
     a.chain.curve = curve;
     a.chain.climate = !counts && best->chain->n_climate > 0;
     a.chain.profile = !counts && best->chain->profile.daily > 0;
