@@ -124,11 +124,15 @@ static void score_row(const ll_anchor_model *m, ll_series s, result *r)
 /* Fits one vital and adds the scores of its test patients. */
 static void run(const ward *w, const char *name, const ll_anchor_model_opts *o, result *r)
 {
-    const ll_anchor_data d = {
-        w->s, N_PATIENTS, w->train_rows, w->at[0], w->n[0], w->at[1], w->n[1]
-    };
-    ll_anchor_model *m = NULL;
-    result           own = { 0 };
+    const ll_anchor_data d = { .series = w->s,
+                               .n_series = N_PATIENTS,
+                               .train_rows = w->train_rows,
+                               .train = w->at[0],
+                               .n_train = w->n[0],
+                               .valid = w->at[1],
+                               .n_valid = w->n[1] };
+    ll_anchor_model     *m = NULL;
+    result               own = { 0 };
     CHECK_OK(ll_anchor_model_fit(&d, o, &m));
     for (size_t i = 0; i < w->n[2]; i++) score_row(m, w->s[w->at[2][i].series], &own);
     print_message("  %-8s lambda %.1f kappa %3g  CRPS %.4f  MSE %.4f\n", name, m->chain->lambda,

@@ -370,7 +370,13 @@ static void check_set(const set *which)
     assert_true(fabs(check.crps - which->crps) < 0.003 && fabs(check.mse - which->mse) < 0.01);
     ll_anchor_model_destroy(m);
 
-    const ll_anchor_data data = { p.s, p.n, p.n_train, train, n_train, valid, n_valid };
+    const ll_anchor_data data = { .series = p.s,
+                                  .n_series = p.n,
+                                  .train_rows = p.n_train,
+                                  .train = train,
+                                  .n_train = n_train,
+                                  .valid = valid,
+                                  .n_valid = n_valid };
     CHECK_OK(ll_anchor_model_fit(&data, &o, &m));
     print_message("  kappa %g, %d climate terms, validation %.4f, factors %.2f %.2f %.2f\n",
                   m->kappa, (int)m->chain->n_climate, m->valid_crps, m->calibration.factor[0][1],
