@@ -98,11 +98,11 @@ typedef struct cli_option {
     char               arg[64];  /* "" of a flag */
     char               help[256];
     const llap_option *table, *option;
-    const char *alone; /* as in cli_row */
-    size_t offset;     /* of the table's struct in the command's options, or in cli_common */
-    bool   common;     /* the latter */
-    bool   everywhere; /* every command has it */
-    bool   idle;       /* this one has no use for it */
+    const char        *alone; /* as in cli_row */
+    size_t offset;            /* of the table's struct in the command's options, or in cli_common */
+    bool   common;            /* the latter */
+    bool   everywhere;        /* every command has it */
+    bool   idle;              /* this one has no use for it */
 } cli_option;
 
 /* Option number i of the command: its own first, then those that all have. False: there are no

@@ -17,10 +17,7 @@ void cli_print_overview(void)
 }
 
 /* Behind the help of a common option that the command has no use for. */
-static const char *idle_note(const cli_option *o)
-{
-    return o->idle ? "; no effect here" : "";
-}
+static const char *idle_note(const cli_option *o) { return o->idle ? "; no effect here" : ""; }
 
 static void print_options(const cli_command *c, bool everywhere)
 {

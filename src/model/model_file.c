@@ -139,11 +139,10 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",       "axis",    "axis_unit", "unit",
-                                        "context",    "horizon", "step",      "gap",
-                                        "observed",   "anchors", "parts",     "val_start",
-                                        "test_start", "network", "stack",     "known",
-                                        NULL };
+    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
+                                        "horizon", "step",      "gap",        "observed", "anchors",
+                                        "parts",   "val_start", "test_start", "network",  "stack",
+                                        "known",   NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");

@@ -30,7 +30,7 @@ typedef struct ll_forecast_window {
     uint64_t       id;   /* ll_forecast_window_id */
     int64_t        draw; /* windows of other entities that are drawn jointly have the same: the
                             origin, or 0 where each is made at its own last row */
-    bool           keep; /* what is observed at the queries may be looked at and kept: of filling,
+    bool keep;           /* what is observed at the queries may be looked at and kept: of filling,
                             by forecasters that can */
 } ll_forecast_window;
 

@@ -17,7 +17,8 @@ llap_status ll_span_parse(const char *what, const char *text, const ll_axis *axi
         if (rows < 1)
             return ll_fail(LLAP_EOPTION, "%s: expected at least 1 row, found %s", what, text);
         if (__builtin_mul_overflow((int64_t)rows, step, ticks))
-            return ll_fail(LLAP_EOPTION, "%s: %s rows are longer than the range of times", what, text);
+            return ll_fail(LLAP_EOPTION, "%s: %s rows are longer than the range of times", what,
+                           text);
         return LLAP_OK;
     }
     const llap_status st = ll_duration_parse(text, strlen(text), ticks);

@@ -128,7 +128,8 @@ static void says_what_is_missing(void **state)
     assert_non_null(strstr(llap_error_detail(), "no entity for validation that has a window"));
     o.split = LLAP_TRAIN_SPLIT_TIME;
     assert_int_equal(llap_train(panel, &o, &m), LLAP_EOPTION);
-    assert_string_equal(llap_error_detail(), "parts: assigns entities to parts, but split is 'time'");
+    assert_string_equal(llap_error_detail(),
+                        "parts: assigns entities to parts, but split is 'time'");
 }
 
 /* Shares in any unit, of times or entities; the model keeps them. */

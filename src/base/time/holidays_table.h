@@ -1,5 +1,5 @@
-/* National public holidays of 1990 to 2040, made by tools/holidays from version 0.108 of the Python package
- * holidays. Days are coded as that program says. */
+/* National public holidays of 1990 to 2040, made by tools/holidays from version 0.108 of the Python
+ * package holidays. Days are coded as that program says. */
 enum { FIRST_YEAR = 1990 };
 
 static const struct country {
