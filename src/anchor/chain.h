@@ -104,7 +104,7 @@ typedef struct ll_chain_opts {
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
     ll_known_opts          known;
     const ll_holiday_list *holidays; /* of a climate; NULL: none */
-    ll_chain_values        values;   /* counts: no glitch is looked for */
+    ll_chain_values        values;   /* counts: only absurd ones are glitches */
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \

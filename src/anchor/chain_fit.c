@@ -266,9 +266,10 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     const size_t n = c->n_series;
     bool        *drop = ll_new(rows, sizeof *drop);
     llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
-    c->glitch_end = 1.0; /* counts have no glitches: a single large one is a sale, not a fault */
-    if (st == LLAP_OK && o->values.kind != LL_KIND_COUNT)
-        st = ll_glitch_fit(train, n, o->pooled, c->glitch, &c->glitch_end);
+    c->glitch_end = 1.0;
+    if (st == LLAP_OK)
+        st = ll_glitch_fit(train, n, o->pooled, o->values.kind == LL_KIND_COUNT, c->glitch,
+                           &c->glitch_end);
     for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {
         s[e] = (ll_series){ .n = train[e].n, .t = train[e].t, .y = y + at, .in = train[e].in };
         ll_chain_mark(c, e, train[e].y, train[e].n, drop);

@@ -110,12 +110,14 @@ static void measure(sizes *s, const ll_series *x)
         if (!isnan(x->y[i])) s->y[s->n_y++] = x->y[i];
 }
 
-static double limit_of(sizes *s)
+static double limit_of(sizes *s, bool counts)
 {
+    const double beyond_any_sale = 1000.0;
     if (s->n_r == 0) return 0.0;
     assert(s->n_r <= s->n_y); /* readings of series of five or more have a distance */
     ll_sort_doubles(s->r, s->n_r);
     ll_sort_doubles(s->y, s->n_y);
+    if (counts) return beyond_any_sale * (1.0 + ll_quantile(s->y, s->n_y, .975));
     const double wide = ll_quantile(s->y, s->n_y, .84) - ll_quantile(s->y, s->n_y, .16);
     return fmax(8.0 * ll_quantile(s->r, s->n_r, .975), 3.0 * wide);
 }
@@ -137,7 +139,8 @@ static void count_ends(const ll_series *x, double limit, double *seen, double *k
     }
 }
 
-llap_status ll_glitch_fit(const ll_series *s, size_t n, bool pooled, double *limit, double *end)
+llap_status ll_glitch_fit(const ll_series *s, size_t n, bool pooled, bool counts, double *limit,
+                          double *end)
 {
     const double confirm = 3.0;
     size_t       rows = 0;
@@ -148,12 +151,12 @@ llap_status ll_glitch_fit(const ll_series *s, size_t n, bool pooled, double *lim
     for (size_t e = 0; ok && e < n; e++) {
         all.n_r = all.n_y = 0;
         measure(&all, &s[e]);
-        limit[e] = limit_of(&all);
+        limit[e] = limit_of(&all, counts);
     }
     if (ok) {
         all.n_r = all.n_y = 0;
         for (size_t e = 0; e < n; e++) measure(&all, &s[e]);
-        limit[n] = limit_of(&all);
+        limit[n] = limit_of(&all, counts);
     }
     for (size_t e = 0; ok && e < n; e++) {
         if (pooled) limit[e] = limit[n];

@@ -23,7 +23,9 @@ void ll_glitch_mark_past(const double *y, size_t n, double limit, bool *drop);
 
 /* Learns limit [n + 1] of each series, the last of all together, and end (1 or 3):
  *     limit = max(8 q.975 |r|, 3 (q.84 - q.16 of y)), 0, no limit, where that is 0
+ * Of counts a single large one is a sale: limit = 1000 (1 + q.975 of y).
  * pooled: all have the last. LLAP_ENOMEM. */
-llap_status ll_glitch_fit(const ll_series *s, size_t n, bool pooled, double *limit, double *end);
+llap_status ll_glitch_fit(const ll_series *s, size_t n, bool pooled, bool counts, double *limit,
+                          double *end);
 
 #endif

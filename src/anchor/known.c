@@ -266,10 +266,16 @@ void ll_inputs_destroy(ll_inputs *in)
     ll_free(in);
 }
 
-/* The value of a column as an input; NaN: missing, or none of the values of training. */
+/* The value of a column as an input; NaN: missing, none of the values of training, or a number far
+ * outside their range: a glitch, most likely. */
 static double input_of(const ll_known *k, const ll_known_input *in, double raw)
 {
-    if (in->kind == LL_KNOWN_NUMBER || isnan(raw)) return raw;
+    if (isnan(raw)) return raw;
+    if (in->kind == LL_KNOWN_NUMBER) {
+        const double low = in->knot[0], high = in->knot[in->n_knots - 1], far = 3.0 * (high - low);
+        assert(in->n_knots >= 2 && far > 0.0);
+        return raw < low - far || raw > high + far ? NAN : raw; /* no line goes on for ever */
+    }
     bool seen = false;
     int  levels = 0;
     for (int32_t i = 0; i < k->n; i++) {
@@ -298,7 +304,7 @@ static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_input
         out->var[at + r] = last.var;
         sum += last.x;
         var += last.var;
-        for (; out->t[back] <= out->t[r] - HOURS_DAY; back++) {
+        for (; back < r && out->t[back] <= out->t[r] - HOURS_DAY; back++) {
             sum -= out->x[at + back];
             var -= out->var[at + back];
         }

@@ -69,8 +69,8 @@ int anchor_period_kernels(const ll_anchor_model_opts *o)
 llap_status anchor_choose_periods(const ll_anchor_data *d, ll_anchor_model_opts *o,
                                   ll_anchor_model **best)
 {
-    const int        first = 20; /* numbers below are those of other candidates */
-    const double     kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
+    const int    first = 30; /* numbers below are those of other candidates: known inputs have 20 */
+    const double kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
     const int64_t    before = anchor_course_of(o, d->n_series, true).periods;
     ll_periods       p = o->periods;
     ll_anchor_model *with = NULL;

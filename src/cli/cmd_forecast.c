@@ -44,6 +44,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     ask.log = &common->log;
     char       *times = (char *)ask.times;
     llap_status st = cli_check_output(common, "forecast", &o->to, n, operands);
+    if (st == LLAP_OK && o->to.plot != NULL && ask.total >= LLAP_FORECAST_TOTAL_ENTITIES)
+        st = cli_usage("forecast", "--plot draws entities: leave out --total entities or both");
     if (st == LLAP_OK) st = cli_spare("forecast", o->to.file, 1, &times);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("forecast", o->with, &mates);

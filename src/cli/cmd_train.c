@@ -23,6 +23,7 @@ static const llap_option own[] = { /* the split in other words */
 
 static const cli_row rows[] = {
     { .table = llap_train_options, .option = "target", .letter = 't' },
+    { .table = llap_train_options, .option = "inputs" },
     { .table = llap_train_options, .option = "known" },
     { .table = llap_train_options, .option = "holidays", .arg = "COUNTRY|FILE" },
     { .table = llap_train_options, .option = "context", .letter = 'c', .arg = "SPAN" },
@@ -97,7 +98,8 @@ static void say_idle(const cli_common *common, const llap_train_opts *o)
 {
     static const char *const idle[] = { "members", "steps", "batch", "view", "from", "lr" };
     bool                     any = false;
-    if (common->quiet || o->size != LLAP_TRAIN_SIZE_ANCHOR ||
+    const bool               stack = o->size == LLAP_TRAIN_SIZE_STACK;
+    if (common->quiet || (o->size != LLAP_TRAIN_SIZE_ANCHOR && !stack) ||
         o->profile == LLAP_TRAIN_PROFILE_REFERENCE)
         return;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
@@ -105,7 +107,9 @@ static void say_idle(const cli_common *common, const llap_train_opts *o)
         fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: ", idle[i]);
         any = true;
     }
-    if (any) fputs(": no effect, a model of size anchor has no networks\n", stderr);
+    if (any)
+        fprintf(stderr, ": no effect, a model of size %s\n",
+                stack ? "stack trains its networks by `training.stack`" : "anchor has no networks");
 }
 
 /* The log takes nobody's place. */

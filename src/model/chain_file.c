@@ -202,7 +202,6 @@ static llap_status get_profile(const ll_json *j, int64_t i, int32_t terms, ll_we
     if (st == LLAP_OK) st = ll_json_need(j, path[1]);
     if (st == LLAP_OK) st = ll_json_int(j, path[1], 1, 84, &weekly);
     *out = (ll_weekly){ .daily = (int32_t)daily, .weekly = (int32_t)weekly };
-    assert(terms >= 0 && terms <= LL_WEEKLY_MAX);
     if (st == LLAP_OK && ll_weekly_count(*out) != terms) out->annual = true;
     if (st == LLAP_OK && ll_weekly_count(*out) != terms)
         st = ll_fail(LLAP_EFORMAT,

@@ -25,6 +25,9 @@ llap_status ll_joint_load(const ll_tensors *t, llap_model *m)
     const char    *name = dense ? correlation_name : loading_name;
     const int64_t  n = (int64_t)ll_model_joint_series(&m->frame);
     if (!dense && !ll_tensors_find(t, loading_name, &info)) return LLAP_OK;
+    if (m->frame.by_entity && (!dense || n > LL_JOINT_DENSE))
+        return ll_fail(LLAP_EFORMAT, "%s: expected correlations of at most %d targets", name,
+                       LL_JOINT_DENSE);
     llap_status st =
         ll_tensors_require(t, name, LL_F64, 2, (int64_t[]){ n, dense ? n : -1 }, &info);
     if (st != LLAP_OK) return st;

@@ -140,6 +140,8 @@ llap_status anchor_file_get_known(const ll_tensors *t, const ll_json *j, int64_t
     char path[96];
     snprintf(path, sizeof path, "anchors[%lld].known", (long long)i);
     if (!ll_json_has(j, path)) return LLAP_OK;
+    if (c->curve == LL_CURVE_COUNTS)
+        return ll_fail(LLAP_EFORMAT, "config: %s: counts have no known inputs", path);
     ll_known *k = c->known = ll_new(1, sizeof *k); /* the chain's to destroy */
     if (k == NULL) return LLAP_ENOMEM;
     k->constant = c->n_climate == 0;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/time/time.h"
+#include "model/stack_file.h"
 #include "predict/span.h"
 
 #include <math.h>

@@ -139,6 +139,10 @@ static int sum_at(ll_joint_scores *j, const group *g, int64_t target, int64_t ti
     return found < 2 ? -1 : bin_of(j->path, n, truth, u);
 }
 
+/* How many paths further the next series looks for one of another number: no series of the first n
+ * meets the first again. */
+static int64_t apart_by(int64_t n) { return n % 61 == 0 ? 1 : 61; }
+
 /* The energy score at a time over entities, of one target or (n_targets) of all. */
 static void energy_at(ll_joint_scores *j, const group *g, int64_t target, int64_t time)
 {
@@ -161,7 +165,7 @@ static void energy_at(ll_joint_scores *j, const group *g, int64_t target, int64_
                 j->path[p * width + d] = ll_score_scale_z(s, x[p * b->w[i].n_query]);
                 /* Another path for each: as good alone, and nothing in common. */
                 apart[p * width + d] =
-                    ll_score_scale_z(s, x[(p + 1 + 61 * d) % a->n * b->w[i].n_query]);
+                    ll_score_scale_z(s, x[(p + 1 + apart_by(a->n) * d) % a->n * b->w[i].n_query]);
             }
             d++;
         }

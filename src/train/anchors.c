@@ -251,7 +251,8 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     ll_windows_destroy(w);
     if (st == LLAP_OK || st == LLAP_ECANCELLED) return st; /* which says the stage */
     if (st == LLAP_EFORMAT)                                /* a note of the state */
-        return ll_fail_in(st, "%s: %s", o->state, ll_text_show(p->var[var]).text);
+        return ll_fail_in(st, "%s: %s", o->state != NULL ? o->state : "this training",
+                          ll_text_show(p->var[var]).text);
     return ll_fail_in(st, "%s", ll_text_show(p->var[var]).text);
 }
 

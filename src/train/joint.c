@@ -104,7 +104,7 @@ static int64_t bin_of(const look *l, int64_t time)
 static llap_status look_init(look *l, llap_model *m, const llap_panel *p, const int64_t *var)
 {
     const ll_model_frame *f = &m->frame;
-    const int64_t         bins = f->horizon / f->step + 1;
+    const int64_t         bins = (f->horizon + f->step - 1) / f->step + 1; /* one may be cut */
     ll_windows           *w = NULL;
     ll_split             *s = NULL;
     *l = (look){ .m = m, .p = p, .thin = (bins + BINS - 1) / BINS };
@@ -225,6 +225,7 @@ static llap_status ask(look *l, target *x, int64_t i, int64_t e)
         return LLAP_OK; /* nothing to forecast from */
     for (int64_t row = now; row < p->start[e + 1]; row++) {
         if (ll_elapsed(origin, p->time[row]) > (uint64_t)f->horizon) break;
+        if (!f->by_entity && p->time[row] >= f->test_start) break; /* not to be seen */
         const int64_t bin = bin_of(l, p->time[row]) - first;
         if (bin % l->thin != 0 || bin == last || isnan(x->u[row])) continue;
         last = bin;
@@ -322,13 +323,13 @@ static llap_status fade_series(const llap_model *m, size_t n, double **out)
 
 /* ---- the law ---- */
 
-static void say(const llap_log *log, const ll_joint *j, size_t n)
+static void say(const llap_log *log, const ll_joint *j, size_t n, size_t most_series)
 {
     double sum = 0.0, most = 0.0;
-    if (n > LL_JOINT_MAX)
+    if (n > most_series)
         ll_logf(log, LLAP_LOG_WARNING,
-                "more than %d series: paths of different ones are drawn independently",
-                LL_JOINT_MAX);
+                "more than %zu series: paths of different ones are drawn independently",
+                most_series);
     if (j == NULL) return;
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++) {
@@ -348,15 +349,16 @@ llap_status ll_train_joint(llap_model *m, const llap_panel *p, const int64_t *va
     look         l = { 0 };
     double      *fade = NULL;
     assert(m->joint == NULL && m->anchor != NULL);
-    if (n < 2 || n > LL_JOINT_MAX) {
-        say(log, NULL, n);
+    const size_t most = m->frame.by_entity ? LL_JOINT_DENSE : LL_JOINT_MAX;
+    if (n < 2 || n > most) {
+        say(log, NULL, n, most);
         return LLAP_OK;
     }
     llap_status st = look_init(&l, m, p, var);
     for (int64_t c = 0; st == LLAP_OK && c < m->frame.n_targets; c++) st = measure(&l, c, var[c]);
     if (st == LLAP_OK) st = fade_series(m, n, &fade);
     if (st == LLAP_OK) st = ll_joint_fit(l.residual, n_columns(&l), n, fade, &m->joint);
-    if (st == LLAP_OK) say(log, m->joint, n);
+    if (st == LLAP_OK) say(log, m->joint, n, most);
     ll_free(fade);
     look_deinit(&l);
     return st;

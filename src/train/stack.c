@@ -246,6 +246,13 @@ static llap_status train_member(ll_training_run *run, ll_stack_set *f, ll_stack_
 
 /* ---- scales without the anchor ---- */
 
+/* The least single-precision number that is not below x: edges are kept as such. */
+static double float_above(double x)
+{
+    const float f = (float)x;
+    return (double)f < x ? (double)nextafterf(f, INFINITY) : (double)f;
+}
+
 /* The deviation of y less the base in buckets of leads, as many rows in each. */
 static llap_status fit_scale(ll_stack_set *f, int64_t target)
 {
@@ -258,7 +265,8 @@ static llap_status fit_scale(ll_stack_set *f, int64_t target)
         if (f->raw[i].query.target == target)
             lead[count++] = f->raw[i].query.t - f->raw[i].query.origin;
     ll_sort_doubles(lead, count);
-    for (int b = 0; b < B - 1; b++) s->edge[b] = count == 0 ? 0 : lead[(size_t)(b + 1) * count / B];
+    for (int b = 0; b < B - 1; b++)
+        s->edge[b] = count == 0 ? 0 : float_above(lead[(size_t)(b + 1) * count / B]);
     ll_free(lead);
     for (int64_t i = 0; i < f->n; i++) {
         const ll_stack_query *q = &f->raw[i].query;

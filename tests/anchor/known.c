@@ -66,11 +66,11 @@ static ll_known *straight(void)
     k->n_columns = k->n = 1;
     k->input = ll_new(1, sizeof *k->input);
     k->input[0] = (ll_known_input){
-        .n_knots = 2, .knot = { 0, 1 }, .n_usual = 1, .usual = { 10 }, .phi = .9, .var = 4
+        .n_knots = 2, .knot = { 0, 20 }, .n_usual = 1, .usual = { 10 }, .phi = .9, .var = 4
     };
     k->n_terms = ll_known_count(k);
     k->beta = ll_new((size_t)k->n_terms, sizeof *k->beta);
-    k->beta[0] = 2;
+    k->beta[0] = 2 * 20;
     return k;
 }
 
@@ -91,6 +91,9 @@ static void missing_values_are_usual_ones_and_in_doubt(void **state)
     check_near("its doubt", ll_known_doubt(k, in, 2.5), 4 * 4 * (1 - pow(.9, 3)), 1e-12);
     check_near("later", ll_known_effect(k, in, 13, -1), 2 * (10 + 2 * pow(.9, 10)), 1e-12);
     check_near("its doubt", ll_known_doubt(k, in, 13), 4 * 4 * (1 - pow(.9, 20)), 1e-12);
+    ll_inputs_destroy(in);
+    CHECK_OK(ll_inputs_create(k, t, (double[]){ 12, 65535, 12, 14 }, 4, &in));
+    check_near("a glitch", ll_known_effect(k, in, 1, -1), 2 * (10 + 2 * .9), 1e-12);
     ll_inputs_destroy(in);
     ll_known_destroy(k);
 }

@@ -16,3 +16,12 @@ llapdiff train demand.csv --target demand --known demand --context 4d --horizon 
 echo $?
 llapdiff train demand.csv --target demand --known temperatur --context 4d --horizon 24h -o no.safetensors
 echo $?
+# A glitch among known values counts as missing.
+mkdir glitch
+awk -F, -v OFS=, 'NR == 1471 { $3 = 65535 } { print }' demand.csv >glitch/demand.csv
+llapdiff forecast demand.safetensors glitch/demand.csv --quantiles 0.5 -q | awk -F, 'NR > 1 && ($4 < 35 || $4 > 65)'
+# Periods and known inputs are tried in one training.
+awk 'BEGIN { srand(5); print "time,y,x"; for (i = 0; i < 900; i++) { w = .9 * w + rand() - .5
+    printf "%d,%.3f,%.3f\n", i, sin(i * 6.2832 / 11.3) + w + (rand() - .5) / 5, w } }' >numbers.csv
+llapdiff train numbers.csv --target y --known x --context 60 --horizon 12 --size anchor -o numbers.safetensors -q |
+    grep -oE "known inputs: x|11\.3"
