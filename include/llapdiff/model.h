@@ -74,7 +74,8 @@ typedef struct llap_train_opts {
     int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
     int              no_climate; /* never fit calendar terms */
     /* cycles that no calendar names: "auto" looks for them, "none"; or spans, "7d,24h", and where
-     * times are numbers such numbers, "11.3". NULL: auto where times are numbers, else none */
+     * times are numbers such numbers, "11.3". NULL: auto where times are numbers or
+     * readings come every 6 to 24 hours, which may go by the week; else none */
     const char *periods;
     int         link; /* let entities learn of each other where validation prefers it: forecasts
                        * of one then look at all, which costs time; up to 32 entities */

@@ -47,7 +47,7 @@ static const llap_option train_options[] = {
     OPTION_SEED,
     OPTION_REAL(lr, NULL, 1e-9, 1e30, "learning rate (default: by size)"),
     OPTION_FLAG(no_climate, "no calendar terms, even where validation is better with them"),
-    OPTION_TEXT(LIST, periods, NULL, "cycles beside those of the calendar: auto (look for them), none, or spans such as 7d,24h or 11.3 (default: auto where times are numbers)"),
+    OPTION_TEXT(LIST, periods, NULL, "cycles beside those of the calendar: auto (look for them), none, or spans such as 7d,24h or 11.3 (default: auto where times are numbers or readings come once a day)"),
     OPTION_FLAG(link, "forecast entities jointly, where validation is better for it (slower)"),
     OPTION_TEXT(JSON, network, NULL, "further options of the networks, as an object, or a file that has them: \"network\": {...}"),
     OPTION_TEXT(JSON, training, NULL, "further options of how anchors and networks are trained, likewise"),

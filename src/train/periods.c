@@ -3,6 +3,7 @@
 #include "anchor/periods.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "base/time/duration.h"
 
 #include <math.h>
@@ -28,12 +29,20 @@ static llap_status read_span(const char *text, size_t n, const ll_model_frame *f
                    number ? "in numbers as times are" : "such as 7d,24h", (int)n, text);
 }
 
+/* No calendar names the periods of numbers; and readings once a day, which have no climate of
+ * hours, may go by the week. */
+static bool looked_for(const ll_model_frame *f)
+{
+    return f->axis == LL_AXIS_NUMBER ||
+           (f->step > 6 * LL_NS_PER_HOUR && f->step <= 24 * LL_NS_PER_HOUR);
+}
+
 llap_status ll_train_periods(const char *text, const ll_model_frame *f, ll_anchor_model_opts *how)
 {
     double      span[LL_PERIODS_MAX];
     int32_t     n = 0;
     llap_status st = LLAP_OK;
-    how->find_periods = text == NULL ? f->axis == LL_AXIS_NUMBER : strcmp(text, "auto") == 0;
+    how->find_periods = text == NULL ? looked_for(f) : strcmp(text, "auto") == 0;
     if (text == NULL || how->find_periods || strcmp(text, "none") == 0) return LLAP_OK;
     for (const char *s = text; st == LLAP_OK && *s != '\0';) {
         const size_t len = strcspn(s, ",");
