@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SAMPLE = 10 };
+
 llap_status opponent_climatology(const opponent_set *s, const ll_forecast_request *ask,
                                  const ll_forecast_window *w, int64_t target, ll_arena *arena,
                                  ll_forecast_members *out)
@@ -35,7 +37,8 @@ llap_status opponent_histogram(const opponent_set *s, const ll_forecast_request 
 
 /* Member d is the day d + 1 days before, again and again; a reading that is missing there is a
  * hole. Where fewer than two days have one, the members are the context's distribution, which is a
- * law and no path. */
+ * law and no path. Fewer than SAMPLE days are scored as the law that they are: the score of a
+ * sample, which makes up for its size, would call two days right wherever the truth is between. */
 llap_status opponent_days(const opponent_set *s, const ll_forecast_request *ask,
                           const ll_forecast_window *w, int64_t target, ll_arena *arena,
                           ll_forecast_members *out)
@@ -68,7 +71,7 @@ llap_status opponent_days(const opponent_set *s, const ll_forecast_request *ask,
                 metric_quantile_inner(all.value, all.n, ((double)d + 0.5) / (double)n);
     }
     *out = (ll_forecast_members){
-        .n = n, .value = value, .drawn = true, .law = law, .joint = all.n == 0
+        .n = n, .value = value, .drawn = n >= SAMPLE, .law = law, .joint = all.n == 0
     };
     return LLAP_OK;
 }

@@ -245,7 +245,7 @@ static void days_are_paths(void **state)
     stage_init(&s, panel_of(saw, 400, 280), "a", 400);
     const ll_forecast_window  *w = &s.list[11];
     const ll_forecast_members *f = ask_one(&s, "context_days", w, &arena);
-    assert_true(f->n == 3 && f->drawn && f->joint);
+    assert_true(f->n == 3 && !f->drawn && f->joint);
     for (int64_t d = 0; d < 3; d++)
         for (int64_t q = 0; q < w->n_query; q++) {
             const int64_t back = q < 24 ? 24 * (d + 1) : 24 * (d + 2);
@@ -268,7 +268,7 @@ static void days_without_readings_are_a_law(void **state)
     stage_init(&s, panel_of(rare, 400, 280), "a", 400);
     const ll_forecast_window  *w = &s.list[11];
     const ll_forecast_members *f = ask_one(&s, "context_days", w, &arena);
-    assert_true(f->n == 3 && f->drawn && !f->joint);
+    assert_true(f->n == 3 && !f->drawn && !f->joint);
     for (int64_t q = 0; q < w->n_query; q++) {
         const bool night = w->time[q] / HOUR % 24 >= 12; /* read on one day of three at most */
         assert_int_equal(f->law[q], night);
