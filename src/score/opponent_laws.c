@@ -71,11 +71,7 @@ llap_status opponent_days(const opponent_set *s, const ll_forecast_request *ask,
                 metric_quantile_inner(all.value, all.n, ((double)d + 0.5) / (double)n);
     }
     *out = (ll_forecast_members){
-        .n = n,
-        .value = value,
-        .drawn = n >= SAMPLE,
-        .law = n >= SAMPLE ? law : NULL, /* else all of them are one */
-        .joint = all.n == 0,
+        .n = n, .value = value, .drawn = n >= SAMPLE, .law = law, .joint = all.n == 0
     };
     return LLAP_OK;
 }
