@@ -351,7 +351,7 @@ void tally_forecast(const tally_case *c, const ll_forecast_members *f, const tal
                     tally *out, tally_brief *lead)
 {
     assert(f->n <= room->n_members && c->n_query <= room->n_query);
-    assert(f->n >= 1 && !(f->joint && f->constant) && (f->law == NULL || f->drawn));
+    assert(f->n >= 1 && !(f->joint && f->constant));
     const parts p = parts_of(room);
     if (f->joint && f->drawn) add_energy(c, f, &p, out);
     if (f->constant) add_constant(c, f, &p, out, lead);
