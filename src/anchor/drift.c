@@ -5,10 +5,9 @@
  *     log          none, level, slope               level, walk
  *
  * A walk is a level and next to nothing else, for prices. Whatever replaces the best so far must
- * gain 1 % on validation, a walk, which has three numbers, half of that. Where much of validation
- * lies outside the range of training, a series that is always positive takes the best of its
- * logarithms unless that clearly loses: what grows goes on growing by shares. There the best
- * logarithm is also tried without a climate. */
+ * gain 1 % on validation. Where much of validation lies outside the range of training, a series
+ * that is always positive takes the best of its logarithms unless that clearly loses: what grows
+ * goes on growing by shares. There the best logarithm is also tried without a climate. */
 #include "anchor/drift.h"
 
 #include "anchor/quantile.h"
@@ -18,7 +17,7 @@
 #include <assert.h>
 #include <math.h>
 
-static const double GAIN = 0.01, WALK_GAIN = 0.005, LOG_LOSS = 0.03; /* shares of the CRPS */
+static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
 static const double OUT_SOME = 0.01, OUT_MUCH = 0.1;    /* shares of validation values */
 static const double LEVEL_START = 25.0, DAMPING = 0.02; /* damping times the horizon */
 
@@ -110,20 +109,6 @@ static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m,
 
 enum kind { NONE, LEVEL, SLOPE, WALK };
 
-/* The best candidate of a curve. */
-typedef struct kept {
-    ll_anchor_model *m;    /* owned; NULL: none */
-    double           gain; /* share of the CRPS that it must gain over the base */
-    enum kind        kind;
-    bool             innovation;
-} kept;
-
-/* What the base may score at least for the candidate to be taken. */
-static double asked(const kept *k)
-{
-    return k->m == NULL ? INFINITY : k->m->valid_crps / (1.0 - k->gain);
-}
-
 typedef struct contest {
     const ll_anchor_data       *d;
     const ll_anchor_model_opts *o;
@@ -132,7 +117,9 @@ typedef struct contest {
     double                      out;   /* of share_outside */
     bool                        positive;
     bool                        without_climate; /* candidates have none, whatever the base has */
-    kept                        tails, log;
+    ll_anchor_model            *best, *best_log; /* owned, of the candidates; one may be both */
+    enum kind                   log_kind;        /* of best_log */
+    bool                        log_innovation;
 } contest;
 
 void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
@@ -197,11 +184,11 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
         ll_anchor_model_destroy(m);
         return st;
     }
-    kept *const slot = curve == LL_CURVE_LOG ? &c->log : &c->tails;
-    const kept  now = { m, kind == WALK ? WALK_GAIN : GAIN, kind, innovation };
-    const bool  better = asked(&now) < asked(slot);
-    ll_anchor_model_destroy(better ? slot->m : m);
-    if (better) *slot = now;
+    ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
+    if (anchor_prefer(slot, m, 0.0) && curve == LL_CURVE_LOG) {
+        c->log_kind = kind;
+        c->log_innovation = innovation;
+    }
     return st;
 }
 
@@ -230,25 +217,27 @@ static llap_status try_logs(contest *c)
         st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
     /* Of what grows, annual terms take part of the growth for a season. */
     if (st != LLAP_OK || !(c->out > OUT_MUCH) || c->base->chain->n_climate == 0) return st;
-    if (c->log.m == NULL) return st;
+    if (c->best_log == NULL) return st;
     c->without_climate = true;
-    return try_one(c, 9, LL_CURVE_LOG, c->log.kind, c->log.innovation, &crps);
+    return try_one(c, 9, LL_CURVE_LOG, c->log_kind, c->log_innovation, &crps);
 }
 
 /* Takes the contest's models into *best, or leaves it. */
 static void settle(contest *c, ll_anchor_model **best)
 {
-    const double base = (*best)->valid_crps;
-    const double least = c->tails.m != NULL ? fmin(base, c->tails.m->valid_crps) : base;
-    const bool   grows =
-        c->out > OUT_MUCH && c->log.m != NULL && c->log.m->valid_crps <= least * (1.0 + LOG_LOSS);
-    const kept *first = grows || asked(&c->log) < asked(&c->tails) ? &c->log : &c->tails;
-    const kept *other = first == &c->log ? &c->tails : &c->log;
-    const bool  taken = grows || asked(first) < base;
     assert(c->base == *best);
-    ll_anchor_model_destroy(other->m);
-    ll_anchor_model_destroy(taken ? *best : first->m);
-    if (taken) *best = first->m;
+    const bool much = c->out > OUT_MUCH && c->best_log != NULL;
+    double     least = (*best)->valid_crps;
+    if (c->best != NULL) least = fmin(least, c->best->valid_crps);
+    if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
+        ll_anchor_model_destroy(c->best);
+        ll_anchor_model_destroy(*best);
+        *best = c->best_log;
+        return;
+    }
+    if (c->best == NULL) c->best = c->best_log;
+    else anchor_prefer(&c->best, c->best_log, 0.0);
+    anchor_prefer(best, c->best, GAIN);
 }
 
 /* Are all training values above 0, or not below the least value that the user gave? Counts have a
@@ -276,7 +265,7 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
         settle(&c, best);
         return st;
     }
-    ll_anchor_model_destroy(c.tails.m);
-    ll_anchor_model_destroy(c.log.m);
+    ll_anchor_model_destroy(c.best);
+    ll_anchor_model_destroy(c.best_log);
     return st;
 }
