@@ -1,7 +1,7 @@
 /* The anchor at the sizes of bms_air: 336 hours of context, 168 asked for, the kernel of eleven
  * states. Prints seconds of this machine and the cost of an event. */
-#include "anchor/anchor.h"
 #include "anchor/fit.h"
+#include "anchor/process/process.h"
 #include "bench.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "data/csv/csv.h"
 #include "predict/forecaster.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "score/bootstrap.h"
 
 #include <string.h>

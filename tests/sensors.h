@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng/rng.h"
 #include "data/panel_builder.h"
 #include "model/model.h"

@@ -1,8 +1,8 @@
 #include "anchor/calibration.h"
 
-#include "anchor/anchor.h"
+#include "anchor/chain/quantile.h"
 #include "anchor/midpoints.h"
-#include "anchor/quantile.h"
+#include "anchor/process/process.h"
 #include "base/alloc.h"
 #include "base/crps.h"
 #include "base/sort.h"

@@ -1,8 +1,8 @@
 /* Fitting the whole anchor model: candidates by chain and kappa, the best by validation. */
+#include "anchor/chain/quantile.h"
+#include "anchor/choose_kind.h"
 #include "anchor/drift.h"
-#include "anchor/kinds/choose_kind.h"
 #include "anchor/known_choose.h"
-#include "anchor/quantile.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
 #include "base/error.h"

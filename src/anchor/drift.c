@@ -10,7 +10,7 @@
  * goes on growing by shares. There the best logarithm is also tried without a climate. */
 #include "anchor/drift.h"
 
-#include "anchor/quantile.h"
+#include "anchor/chain/quantile.h"
 
 #include "base/alloc.h"
 

@@ -10,7 +10,7 @@
 #ifndef LL_ANCHOR_FIT_H
 #define LL_ANCHOR_FIT_H
 
-#include "anchor/anchor.h"
+#include "anchor/process/process.h"
 
 /* Who is told how fits go, and keeps what they have found so far: a later run that finds it there
  * goes on to the same bytes, and one that finds what cannot be is LLAP_EFORMAT. Each function may

@@ -1,4 +1,4 @@
-#include "anchor/state.h"
+#include "anchor/process/state.h"
 #include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/error.h"

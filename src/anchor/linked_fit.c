@@ -1,6 +1,6 @@
 /* Whether, and how, the series of a model are linked: correlations of the training contexts, a few
  * factors of them, the best on validation or none. */
-#include "anchor/quantile.h"
+#include "anchor/chain/quantile.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
 #include "base/eigen.h"

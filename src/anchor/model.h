@@ -18,9 +18,9 @@
 #define LL_ANCHOR_MODEL_H
 
 #include "anchor/calibration.h"
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
 #include "anchor/fit.h"
-#include "anchor/linked.h"
+#include "anchor/process/linked.h"
 
 /* What a forecast made at time t looks at, and how far. */
 typedef struct ll_anchor_spec {

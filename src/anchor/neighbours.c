@@ -3,7 +3,7 @@
  * gap: were all series read outside the gap with one kernel between times and one covariance
  * between series, the others' residuals at the same time would then be all that matters. From the
  * past it is without the reading itself. */
-#include "anchor/state.h"
+#include "anchor/process/state.h"
 #include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* Whether periods that no calendar names help: their harmonics as a climate, and as the cycles of
  * the kernel. Validation decides. */
+#include "anchor/chain/periods.h"
 #include "anchor/drift.h"
-#include "anchor/periods.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #define LL_ANCHOR_WINDOW_H
 
 #include "anchor/model.h"
-#include "anchor/state.h"
+#include "anchor/process/state.h"
 
 #include <math.h>
 

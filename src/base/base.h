@@ -1,15 +1,15 @@
 /* src/base: what every other layer stands on, and what knows nothing about series or networks:
- * status and error detail, memory, files, text, JSON, safetensors, log and progress. It never
+ * status and error detail, memory, files, text, safetensors, log and progress. It never
  * prints and never ends the process.
  *
  *   error.h                   one line of detail per thread; include/llapdiff/status.h has the
  *                             codes
  *   alloc.h, arena.h          the only allocator; blocks that end together
  *   file.h, scratch.h         mapping, atomic writing; arrays larger than the memory
- *   text.h, json.h, fields.h  UTF-8 and "did you mean"; configuration; records by a table of fields
+ *   text.h                    UTF-8 and "did you mean"
  *   safetensors.h             the file format of models
  *   sort.h, crps.h            sorting of numbers, and by bytes; the one CRPS of members
  *   log.h, progress.h, cpu.h  what the caller hears; what the processor can do
  *
- * Inside it: time (times, zones, durations) and rng (random numbers).
+ * Inside it: json, time (times, zones, durations) and rng (random numbers).
  * May touch: nothing. */

@@ -6,7 +6,7 @@
 #include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"

@@ -3,7 +3,7 @@
 #define LL_MODEL_ANCHOR_FILE_H
 
 #include "anchor/model.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/safetensors.h"
 
 void        anchor_file_put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n);

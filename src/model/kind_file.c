@@ -1,6 +1,6 @@
 /* What the kind of an anchor's values has in a model file: its name, the edges of logits, the
  * origin of logarithms, the law of counts. */
-#include "anchor/kinds/negbin.h"
+#include "anchor/chain/negbin.h"
 #include "base/error.h"
 #include "model/anchor_file.h"
 

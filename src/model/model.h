@@ -8,8 +8,8 @@
  *   network.h    the container of the networks: configuration, sizes, tensors
  *   artefacts.h  the reference implementation's files
  *
- * May touch: base, base/time, base/rng, backend, graph, nn, data, data/windows, anchor, joint,
- * networks, diffusion, residual, stack. */
+ * May touch: base, base/json, base/time, base/rng, backend, graph, nn, data, data/windows,
+ * anchor, anchor/chain, joint, networks, diffusion, residual, stack. */
 
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the

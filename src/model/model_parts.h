@@ -3,7 +3,7 @@
 #ifndef LL_MODEL_MODEL_PARTS_H
 #define LL_MODEL_MODEL_PARTS_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/safetensors.h"
 #include "model/model.h"
 

@@ -33,7 +33,7 @@
 #define LL_MODEL_NETWORK_H
 
 #include "base/arena.h"
-#include "base/fields.h"
+#include "base/json/fields.h"
 #include "diffusion/diffusion.h"
 #include "diffusion/sampler.h"
 #include "networks/conditioning.h"

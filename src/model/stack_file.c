@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/fields.h"
+#include "base/json/fields.h"
 
 #include <assert.h>
 #include <math.h>

@@ -9,7 +9,7 @@
 #ifndef LL_MODEL_STACK_FILE_H
 #define LL_MODEL_STACK_FILE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/safetensors.h"
 #include "model/model.h"
 

@@ -20,7 +20,7 @@
 #ifndef LL_NETWORKS_DENOISER_H
 #define LL_NETWORKS_DENOISER_H
 
-#include "base/fields.h"
+#include "base/json/fields.h"
 #include "nn/nn.h"
 #include "nn/params.h"
 

@@ -11,4 +11,4 @@
  *                   those equations
  *   modes.h         poles as a tool: half-lives, periods, transfer functions
  *
- * May touch: base, base/rng, backend, graph, nn. */
+ * May touch: base, base/json, base/rng, backend, graph, nn. */

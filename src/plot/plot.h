@@ -8,4 +8,4 @@
  *   score_plot.h    training curves, calibration
  *   poles_plot.h    poles
  *
- * May touch: base, base/time, data, data/inspect. */
+ * May touch: base, base/json, base/time, data, data/inspect. */

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time/duration.h"
-#include "predict/known_series.h"
-#include "predict/queries.h"
+#include "predict/view/known_series.h"
+#include "predict/view/queries.h"
 
 #include <assert.h>
 #include <math.h>

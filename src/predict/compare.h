@@ -3,7 +3,7 @@
 #define LL_PREDICT_COMPARE_H
 
 #include "data/gaps.h"
-#include "predict/queries.h"
+#include "predict/view/queries.h"
 
 /* Warns where the data differs from that of training: entities that it did not see, scale, interval
  * between rows, share of observed cells; and of forecasts (q may be NULL) without any observation

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
-#include "predict/gap_windows.h"
 #include "predict/network_members.h"
-#include "predict/panel_view.h"
 #include "predict/reference.h"
+#include "predict/view/gap_windows.h"
+#include "predict/view/panel_view.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * A window is laid around what is missing. What was observed in it is kept, what is missing begins
  * as draws from the anchor's own answer (from both sides, or from the past), noised to a level of
  * the process at which the networks take over (residual/residual.h): at the first point they draw
- * on their own, at the last they hardly change the anchor's answer. predict/gap_windows.h lays the
- * windows.
+ * on their own, at the last they hardly change the anchor's answer. predict/view/gap_windows.h lays
+ * the windows.
  *
  * Models of the reference profile have no anchor: they draw on their own, with the latents of the
  * times at which something was read kept (docs/spec/model.md 6.4, 7.3). */

@@ -4,9 +4,9 @@
 #include "base/progress.h"
 #include "predict/filler.h"
 #include "predict/forecaster.h"
-#include "predict/frame.h"
-#include "predict/gap_windows.h"
 #include "predict/reference.h"
+#include "predict/view/frame.h"
+#include "predict/view/gap_windows.h"
 
 #include <assert.h>
 

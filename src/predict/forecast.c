@@ -7,17 +7,17 @@
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
-#include "predict/frame.h"
-#include "predict/known_series.h"
 #include "predict/network_members.h"
 #include "predict/outside.h"
 #include "predict/pool.h"
-#include "predict/queries.h"
-#include "predict/series.h"
-#include "predict/stack_view.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/totals.h"
+#include "predict/view/frame.h"
+#include "predict/view/known_series.h"
+#include "predict/view/queries.h"
+#include "predict/view/series.h"
+#include "predict/view/stack_view.h"
 
 #include <llapdiff/sampler.h>
 

@@ -17,7 +17,7 @@
 #define LL_PREDICT_FORECASTER_H
 
 #include "base/arena.h"
-#include "predict/target_series.h"
+#include "predict/view/target_series.h"
 
 /* What is asked about: rows first .. end - 1 of the panel are the context, the last of them at
  * origin. */

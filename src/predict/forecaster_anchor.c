@@ -5,9 +5,9 @@
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
 #include "predict/joint_draws.h"
-#include "predict/series.h"
-#include "predict/stack_view.h"
-#include "predict/target_series.h"
+#include "predict/view/series.h"
+#include "predict/view/stack_view.h"
+#include "predict/view/target_series.h"
 
 #include <assert.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "predict/forecaster.h"
 #include "predict/joint_draws.h"
 #include "predict/network_members.h"
-#include "predict/panel_view.h"
+#include "predict/view/panel_view.h"
 
 #include <assert.h>
 #include <math.h>

@@ -8,14 +8,14 @@
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
-#include "predict/frame.h"
-#include "predict/known_series.h"
 #include "predict/outside.h"
-#include "predict/queries.h"
-#include "predict/series.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/tables/times.h"
+#include "predict/view/frame.h"
+#include "predict/view/known_series.h"
+#include "predict/view/queries.h"
+#include "predict/view/series.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #define LL_PREDICT_NETWORK_MEMBERS_H
 
 #include "predict/forecaster.h"
-#include "predict/panel_view.h"
+#include "predict/view/panel_view.h"
 #include "residual/residual.h"
 
 enum { LL_MEMBERS_MAX = 64 };

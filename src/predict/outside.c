@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "predict/queries.h"
 #include "predict/tables/answer.h"
+#include "predict/view/queries.h"
 
 #include <math.h>
 #include <stdio.h>

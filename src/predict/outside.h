@@ -2,8 +2,8 @@
 #ifndef LL_PREDICT_OUTSIDE_H
 #define LL_PREDICT_OUTSIDE_H
 
-#include "predict/queries.h"
 #include "predict/tables/answer.h"
+#include "predict/view/queries.h"
 
 /* Warns, with the shares, where more than 1 % of the readings in the contexts of forecasts (q NULL:
  * of all rows) or of the answers lie outside the range of the training values, and gives a those

@@ -3,20 +3,19 @@
  *
  *   forecaster.h                whatever can be scored; forecaster_anchor.c, forecaster_network.c,
  *                               forecaster_reference.c
- *   frame.h, series.h, target_series.h, panel_view.h:
- *                               a panel as a model sees it
- *   queries.h, span.h            what is asked, and how people write it
  *   forecast.c                  llap_forecast and the sampler handle
  *   network_members.h           the networks of a model, and who answers
  *   reference.h, reference_inputs.h:
  *                               models of the reference profile; what their networks take of a
  *                               batch
  *   pool.h                      several models as one
- *   impute.c, filler.h, gap_windows.h:
- *                               gaps
+ *   impute.c, filler.h          gaps
+ *   totals.h, joint_draws.h     sums over entities; draws that go together
+ *   outside.h                   answers where training has not been
+ *   view/                       a panel as a model sees it, and what is asked
  *   tables/                     answers, their numbers, times that people write
  *   compare.h, device.h         is the data like training's; where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, model,
- * predict/tables. */
+ * predict/tables, predict/view. */

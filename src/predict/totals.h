@@ -11,7 +11,7 @@
 #define LL_PREDICT_TOTALS_H
 
 #include "predict/forecaster.h"
-#include "predict/queries.h"
+#include "predict/view/queries.h"
 
 #define LL_TOTAL_NAME "total" /* of the entity that the sums are of */
 

@@ -2,10 +2,10 @@
 #include "report/describe.h"
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time/time.h"
 #include "model/stack_file.h"
-#include "predict/span.h"
+#include "predict/view/span.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "model/artefacts.h"
 #include "model/model_parts.h"
 #include "model/network_store.h"
-#include "predict/span.h"
+#include "predict/view/span.h"
 
 #include <llapdiff/artefacts.h>
 

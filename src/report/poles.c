@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 
 #include <assert.h>
 #include <math.h>

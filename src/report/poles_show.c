@@ -1,8 +1,8 @@
 /* Poles for people and as JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "predict/span.h"
+#include "base/json/json.h"
+#include "predict/view/span.h"
 #include "report/poles.h"
 
 #include <assert.h>

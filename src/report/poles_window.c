@@ -6,9 +6,9 @@
 #include "base/time/time.h"
 #include "predict/forecaster.h"
 #include "predict/network_members.h"
-#include "predict/panel_view.h"
 #include "predict/reference.h"
 #include "predict/tables/times.h"
+#include "predict/view/panel_view.h"
 #include "report/poles.h"
 
 #include <assert.h>

@@ -4,5 +4,5 @@
  *   poles.h     the poles of a model; poles_show.c tells them, poles_window.c those of one window
  *   import.c    the reference implementation's artefacts to a model and back
  *
- * May touch: base, base/time, base/rng, backend, backend/cpu, data, networks, residual, stack,
- * model, predict. */
+ * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, data, networks,
+ * residual, stack, model, predict, predict/view. */

@@ -1,6 +1,6 @@
 /* Scores as JSON: everything that was summed, for tables and pictures. Counts say how many
  * values a mean is over; what was not measured is null. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "score/scores.h"
 
 #include <math.h>

@@ -11,5 +11,6 @@
  *   joint_scores.h         whether paths of several entities belong together
  *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
  *
- * May touch: base, base/time, base/rng, backend, data, data/windows, anchor, stack, model, predict.
+ * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor, stack,
+ * model, predict, predict/view.
  */

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/time/civil.h"
-#include "predict/span.h"
+#include "predict/view/span.h"
 #include "score/opponents.h"
 
 #include <assert.h>

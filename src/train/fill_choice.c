@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "predict/filler.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "score/hide.h"
 #include "score/metric.h"
 #include "train/run/recipe.h"

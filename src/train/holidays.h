@@ -2,7 +2,7 @@
 #ifndef LL_TRAIN_HOLIDAYS_H
 #define LL_TRAIN_HOLIDAYS_H
 
-#include "anchor/holidays.h"
+#include "anchor/chain/holidays.h"
 #include "data/panel.h"
 
 #include <llapdiff/model.h>

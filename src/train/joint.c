@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/sort.h"
-#include "predict/frame.h"
-#include "predict/known_series.h"
-#include "predict/series.h"
+#include "predict/view/frame.h"
+#include "predict/view/known_series.h"
+#include "predict/view/series.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef LL_TRAIN_KINDS_H
 #define LL_TRAIN_KINDS_H
 
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
 #include "data/windows/split.h"
 #include "model/model.h"
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/time/civil.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 
 #include <assert.h>
 #include <math.h>

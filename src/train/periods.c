@@ -1,6 +1,6 @@
 #include "train/periods.h"
 
-#include "anchor/periods.h"
+#include "anchor/chain/periods.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/time/civil.h"

@@ -6,8 +6,8 @@
 #include "base/rng/rng.h"
 #include "base/sort.h"
 #include "base/time/civil.h"
-#include "predict/frame.h"
-#include "predict/target_series.h"
+#include "predict/view/frame.h"
+#include "predict/view/target_series.h"
 #include "train/run/targets.h"
 
 #include <assert.h>

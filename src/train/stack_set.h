@@ -8,7 +8,7 @@
 #ifndef LL_TRAIN_STACK_SET_H
 #define LL_TRAIN_STACK_SET_H
 
-#include "predict/stack_view.h"
+#include "predict/view/stack_view.h"
 #include "stack/trainer.h"
 
 enum { LL_STACK_FOLDS = 4 };

@@ -12,8 +12,8 @@
  *
  * Inside it: run (the loop of every stage) and reference (the paper's stages).
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, model, predict,
- * score, train/run, train/reference. */
+ * data/csv, data/windows, anchor, anchor/chain, joint, networks, diffusion, residual, stack,
+ * model, predict, predict/view, score, train/run, train/reference. */
 
 /* llap_train and what llap_trainer needs of it. */
 #ifndef LL_TRAIN_TRAIN_H

@@ -7,8 +7,8 @@
 #include "base/options.h"
 #include "base/time/civil.h"
 #include "predict/device.h"
-#include "predict/frame.h"
-#include "predict/panel_view.h"
+#include "predict/view/frame.h"
+#include "predict/view/panel_view.h"
 #include "residual/residual.h"
 #include "train/run/recipe.h"
 

@@ -10,7 +10,7 @@
 #define LL_TRAIN_TRAINING_SET_H
 
 #include "data/windows/scaling.h"
-#include "predict/panel_view.h"
+#include "predict/view/panel_view.h"
 #include "train/run/recipe.h"
 
 #include <llapdiff/model.h>

@@ -1,4 +1,4 @@
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
 #include "anchor/calibration.h"
 #include "anchor/model.h"
 #include "dense.h"

@@ -3,8 +3,8 @@
 #ifndef LLAP_TESTS_ANCHOR_DENSE_H
 #define LLAP_TESTS_ANCHOR_DENSE_H
 
-#include "anchor/anchor.h"
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
+#include "anchor/process/process.h"
 #include "check.h"
 
 /* The way back from u at time t. */

@@ -2,8 +2,8 @@
  * check values. */
 #include "anchor_check.h"
 
-#include "anchor/chain.h"
-#include "anchor/state.h"
+#include "anchor/chain/chain.h"
+#include "anchor/process/state.h"
 
 #include <float.h>
 

@@ -1,7 +1,7 @@
 /* What a chain and a filter do where training has not been: check values, and behaviour at the
  * ends. */
-#include "anchor/chain.h"
-#include "anchor/glitch.h"
+#include "anchor/chain/chain.h"
+#include "anchor/chain/glitch.h"
 #include "anchor/model.h"
 #include "dense.h"
 

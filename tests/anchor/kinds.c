@@ -1,5 +1,5 @@
 /* Kinds of values: found by looking, and their links of a chain. */
-#include "anchor/kinds/chain_kinds.h"
+#include "anchor/chain/chain_kinds.h"
 #include "base/kind.h"
 #include "dense.h"
 

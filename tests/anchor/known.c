@@ -1,7 +1,7 @@
 /* Known inputs of an anchor: check values, filling, and one regression with the climate. */
-#include "anchor/known.h"
-#include "anchor/chain.h"
-#include "anchor/known_fit.h"
+#include "anchor/chain/known.h"
+#include "anchor/chain/chain.h"
+#include "anchor/chain/known_fit.h"
 #include "base/rng/rng.h"
 #include "check.h"
 

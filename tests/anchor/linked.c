@@ -1,4 +1,4 @@
-#include "anchor/linked.h"
+#include "anchor/process/linked.h"
 #include "dense.h"
 
 #include <omp.h>

@@ -1,5 +1,5 @@
 /* The negative binomial law: against SciPy's numbers, against plain sums, and back again. */
-#include "anchor/kinds/negbin.h"
+#include "anchor/chain/negbin.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* Periods that no calendar names: found, or not there; and what they bring. */
-#include "anchor/periods.h"
+#include "anchor/chain/periods.h"
 #include "anchor/model.h"
 #include "dense.h"
 

@@ -1,5 +1,5 @@
 /* Contexts that are empty, short, far from all training, or next to a glitch. */
-#include "anchor/linked.h"
+#include "anchor/process/linked.h"
 #include "anchor/window.h"
 #include "dense.h"
 

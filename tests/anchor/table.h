@@ -3,7 +3,7 @@
 #ifndef LLAP_TESTS_TABLE_H
 #define LLAP_TESTS_TABLE_H
 
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
 #include "check.h"
 
 #include <zlib.h>

@@ -1,4 +1,4 @@
-#include "base/fields.h"
+#include "base/json/fields.h"
 #include "check.h"
 
 typedef enum colour { RED, GREEN } colour;

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* JSON text that is read: malformed, too large, from files. */
 #include "check.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "panels.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "data/inspect/inspect.h"
 
 static const int64_t second = 1000000000;

@@ -2,8 +2,8 @@
  * same dump, on one line and indented. The getters are tried on what is there, and whatever a path
  * names stands somewhere in the text. */
 #include "base/alloc.h"
-#include "base/json.h"
-#include "base/json_place.h"
+#include "base/json/json.h"
+#include "base/json/json_place.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "network_model.h"
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/safetensors.h"
 
 static bool same_bytes(const char *a, const char *b)

@@ -4,7 +4,7 @@
 #include "net.h"
 
 #include "backend/cpu/cpu.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "networks/denoiser.h"
 
 typedef struct shapes {

@@ -5,7 +5,7 @@
 #include "data/random_panel.h"
 
 #include "predict/forecaster.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "score/opponents.h"
 #include "score/scoring.h"
 

@@ -7,7 +7,7 @@
 #include "base/sort.h"
 #include "oracles/presets.h"
 #include "predict/forecaster.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "score/metric.h"
 #include "score/opponents.h"
 #include "score/scoring.h"

@@ -7,7 +7,7 @@
 
 #include "backend/ref/ref.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "nn/params.h"
 
 typedef struct hand {

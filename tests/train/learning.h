@@ -5,10 +5,10 @@
 
 #include "check.h"
 
-#include "anchor/anchor.h"
-#include "base/json.h"
+#include "anchor/process/process.h"
+#include "base/json/json.h"
 #include "oracles/synth_oracle.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "score/readings.h"
 
 #define HOUR INT64_C(3600000000000)

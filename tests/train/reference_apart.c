@@ -4,7 +4,7 @@
 #include "reference_panel.h"
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model/model.h"
 #include "predict/forecaster.h"
 #include "train/reference/reference.h"

@@ -8,7 +8,7 @@
 #include "model/model.h"
 #include "networks/latent.h"
 #include "nn/optim.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "train/reference/reference.h"
 
 /* ---- the data, by the data layer's own means ---- */

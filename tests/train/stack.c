@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "model/model.h"
-#include "predict/series.h"
-#include "predict/stack_view.h"
+#include "predict/view/series.h"
+#include "predict/view/stack_view.h"
 
 #include <omp.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "golden.h"
 
 #include "base/alloc.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "networks/conditioning.h"
 #include "networks/summarizer.h"
 #include "nn/nn.h"

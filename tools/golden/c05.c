@@ -1,7 +1,7 @@
 /* The whole denoiser: c05. */
 #include "golden.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "oracles/plain_layers.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "golden.h"
 
 #include "base/alloc.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "oracles/plain_layers.h"
 
 #include <math.h>

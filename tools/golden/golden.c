@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "frame.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  *   inspect.h       this file
  *   inspect_json.c  the same as JSON
  *
- * May touch: base, data, data/csv. */
+ * May touch: base, base/json, data, data/csv. */
 
 /* What a panel is like, before anything is trained on it: the numbers behind `llapdiff inspect`.
  *

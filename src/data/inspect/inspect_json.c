@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/json/json.h"
 #include "data/clock.h"
 #include "data/inspect/inspect.h"
 

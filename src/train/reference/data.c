@@ -1,8 +1,8 @@
 /* What the stages of the `reference` profile look at. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "predict/frame.h"
 #include "predict/reference_inputs.h"
+#include "predict/view/frame.h"
 #include "train/reference/reference.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/rng/rng.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "train/reference/reference.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"

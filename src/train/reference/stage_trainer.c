@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "nn/epochs.h"
 #include "nn/optim.h"
-#include "predict/frame.h"
+#include "predict/view/frame.h"
 #include "train/reference/reference.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"

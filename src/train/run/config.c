@@ -4,7 +4,7 @@
 #include "train/run/config.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/fields.h"
+#include "base/json/fields.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "train/run/recipe.h"

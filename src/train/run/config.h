@@ -3,7 +3,7 @@
 #ifndef LL_TRAIN_RUN_CONFIG_H
 #define LL_TRAIN_RUN_CONFIG_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model/model.h"
 #include "train/run/recipe.h"
 

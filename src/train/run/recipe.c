@@ -2,7 +2,7 @@
 
 #include "anchor/fit.h"
 #include "base/error.h"
-#include "base/fields.h"
+#include "base/json/fields.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #ifndef LL_TRAIN_RUN_RECIPE_H
 #define LL_TRAIN_RUN_RECIPE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model/network.h"
 #include "networks/summarizer.h"
 #include "networks/vae.h"

@@ -10,8 +10,8 @@
  *   recipe.h             every number of a training
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
- * May touch: base, base/time, base/rng, backend, backend/cpu, graph, nn, data, data/windows,
- * anchor, residual, stack, model, predict. */
+ * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, graph, nn, data,
+ * data/windows, anchor, anchor/chain, residual, stack, model, predict. */
 
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
@@ -39,7 +39,7 @@
 #ifndef LL_TRAIN_RUN_RUN_H
 #define LL_TRAIN_RUN_RUN_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model/model.h"
 #include "model/network.h"
 #include "train/run/recipe.h"

@@ -3,7 +3,7 @@
 #ifndef LL_TRAIN_RUN_TARGETS_H
 #define LL_TRAIN_RUN_TARGETS_H
 
-#include "anchor/chain.h"
+#include "anchor/chain/chain.h"
 #include "data/panel.h"
 #include "model/model.h"
 

@@ -1,0 +1,153 @@
+#include "anchor/process/process.h"
+
+#include "anchor/process/state.h"
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <omp.h>
+
+/* Scratch of one thread. */
+typedef struct worker {
+    anchor_event *ev;    /* [n_max] */
+    size_t       *order; /* [2 * n_query_max] */
+} worker;
+
+/* Where the laws of a window go. far [readings]: how far off each is; NULL: not wanted. */
+typedef struct answers {
+    double *mean, *var, *far;
+} answers;
+
+/* One pass over the events: writes the law of each query as it is met, *loglik becomes the log
+ * density of what was observed. False: the level moves and this system has none. */
+static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
+                          const ll_anchor_window *w, const anchor_event *ev, size_t n,
+                          const answers *out, double *loglik)
+{
+    double         x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    anchor_step    step = { .gap = -1.0 };
+    anchor_monitor mo = { 0 };
+    const double   unit = anchor_unit(k->innovation, w->scale);
+    size_t         read = 0;
+    const bool     unread = anchor_is_unread(ev, n);
+    *loglik = 0.0;
+    if (w->start > 0.0 && sys->level < 0) return false;
+    anchor_start(sys, x, P);
+    if (w->start > 0.0) anchor_add_level(sys, w->start, sys->ld, P);
+    for (size_t i = 0; i < n; i++) {
+        if (ev[i].gap > 0.0) {
+            anchor_step_set(&step, sys, ev[i].gap);
+            anchor_push(sys, &step, x);
+            anchor_push_cov(sys, &step, P);
+        }
+        if (ev[i].query >= 0) {
+            assert((size_t)ev[i].query < w->n_query);
+            out->mean[ev[i].query] = x[0];
+            const double var = unread ? anchor_unread(sys, P, (size_t)sys->ld) : fmax(P[0], 0.0);
+            out->var[ev[i].query] =
+                (var + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
+            continue;
+        }
+        const double e = ev[i].y - x[0];
+        double       d = fmax(P[0], 0.0) + sys->r;
+        if (out->far != NULL) out->far[read++] = anchor_far_off(&mo, e * unit, d);
+        const double raise = anchor_monitor_read(&mo, k->monitor, ev[i].y, e * unit, d);
+        if (raise > 0.0) {
+            if (sys->level < 0) return false;
+            anchor_add_level(sys, raise, sys->ld, P);
+            d += raise;
+        }
+        *loglik -= anchor_surprise(e, d);
+        anchor_update(sys, e, d, b, x, P);
+    }
+    return true;
+}
+
+/* The level has a place only where it is needed: most windows of a series without drift. */
+static double filter_window(const anchor_system sys[2], const ll_anchor_kernel *k,
+                            const ll_anchor_window *w, const anchor_event *ev, size_t n,
+                            const answers *out)
+{
+    double loglik;
+    bool   done = filter_events(&sys[0], k, w, ev, n, out, &loglik);
+    if (!done) done = filter_events(&sys[1], k, w, ev, n, out, &loglik);
+    assert(done); /* the second has a level */
+    (void)done;
+    return loglik;
+}
+
+static llap_status workers_create(const anchor_load *load, worker **out)
+{
+    const int n = load->n_threads;
+    assert(n >= 1);
+    *out = ll_new((size_t)n, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < n; i++) {
+        (*out)[i].ev = ll_new(load->n_events, sizeof *(*out)[i].ev);
+        (*out)[i].order = ll_new(2 * load->n_query, sizeof *(*out)[i].order);
+        if ((*out)[i].ev == NULL || (*out)[i].order == NULL) return LLAP_ENOMEM;
+    }
+    return LLAP_OK;
+}
+
+static void workers_destroy(worker *all, int n)
+{
+    for (int i = 0; all != NULL && i < n; i++) {
+        ll_free(all[i].ev);
+        ll_free(all[i].order);
+    }
+    ll_free(all);
+}
+
+static void filter_windows(const anchor_system sys[2], const ll_anchor_kernel *k,
+                           const ll_anchor_window *w, size_t n_windows, worker *all, int n_threads,
+                           double *const *mean, double *const *var, double *loglik)
+{
+#pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads)
+    for (int64_t i = 0; i < (int64_t)n_windows; i++) {
+        worker      *me = &all[omp_get_thread_num()];
+        const size_t n = anchor_events(&w[i], me->ev, me->order);
+        assert(omp_get_thread_num() < n_threads && n <= w[i].n_obs + w[i].n_query);
+        const double ll =
+            filter_window(sys, k, &w[i], me->ev, n, &(answers){ .mean = mean[i], .var = var[i] });
+        if (loglik != NULL) loglik[i] = ll;
+    }
+}
+
+llap_status ll_anchor_filter(const ll_anchor_kernel *k, const ll_anchor_window *w, size_t n_windows,
+                             double *const *mean, double *const *var, double *loglik)
+{
+    llap_status st = ll_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(w, n_windows);
+    if (st != LLAP_OK) return st;
+    anchor_system sys[2];
+    for (int awake = 0; awake < 2; awake++) anchor_system_init(&sys[awake], k, awake > 0);
+    const anchor_load load = anchor_load_of(w, n_windows);
+    worker           *all = NULL;
+    st = workers_create(&load, &all);
+    if (st == LLAP_OK) filter_windows(sys, k, w, n_windows, all, load.n_threads, mean, var, loglik);
+    workers_destroy(all, load.n_threads);
+    return st;
+}
+
+llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a)
+{
+    ll_anchor_window seen = *w;
+    seen.n_query = 0;
+    llap_status st = ll_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(&seen, 1);
+    if (st != LLAP_OK) return st;
+    anchor_system sys[2];
+    for (int awake = 0; awake < 2; awake++) anchor_system_init(&sys[awake], k, awake > 0);
+    const anchor_load load = { .n_events = w->n_obs, .n_threads = 1 };
+    worker           *me = NULL;
+    st = workers_create(&load, &me);
+    if (st == LLAP_OK) {
+        const size_t n = anchor_events(&seen, me->ev, me->order);
+        filter_window(sys, k, &seen, me->ev, n, &(answers){ .far = a });
+        for (size_t i = w->n_obs, left = n; i-- > 0;) /* each to the place of its reading */
+            a[i] = isnan(w->y[i]) ? NAN : a[--left];
+    }
+    workers_destroy(me, load.n_threads);
+    return st;
+}

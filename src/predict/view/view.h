@@ -1,0 +1,12 @@
+/* src/predict/view: a panel as a trained model sees it, and what is asked of it.
+ *
+ *   frame.h              time axis, columns of the targets, windows and their parts
+ *   series.h, target_series.h, known_series.h:
+ *                        the readings of one entity; of the targets; of the known inputs
+ *   panel_view.h, stack_view.h:
+ *                        the same for the networks; for the stack
+ *   queries.h, span.h    what is asked, and how people write it
+ *   gap_windows.h        gaps, and the windows in which they are filled
+ *
+ * May touch: base, base/time, backend, backend/cpu, data, data/windows, anchor, residual, stack,
+ * model, predict/tables. */
