@@ -2,6 +2,7 @@
 
 #include "anchor/chain/chain.h"
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <assert.h>
 #include <math.h>
@@ -160,13 +161,7 @@ static value unknown(const ll_known_input *in, double t)
 /* Rows at or before t. */
 static size_t rows_until(const ll_inputs *in, double t)
 {
-    size_t lo = 0, hi = in == NULL ? 0 : in->rows;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (in->t[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
+    return in == NULL ? 0 : ll_count_upto(in->t, in->rows, t);
 }
 
 typedef struct moment { /* input number i at a time: itself and its mean over the day before */
