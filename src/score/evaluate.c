@@ -306,6 +306,8 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     if (__builtin_mul_overflow(STEPS_APART, e->m->frame.step, &e->stride)) e->stride = INT64_MAX;
     llap_status st = ll_backend_choose(o->device, o->precision, &e->backend);
     if (st == LLAP_OK) st = ll_seasons_parse(o->season, &e->m->frame, &e->panel->axis, &e->seasons);
+    if (st == LLAP_OK && o->season != NULL)
+        st = ll_seasons_check(&e->seasons, &e->m->frame, e->panel);
     return st != LLAP_OK || o->stride == NULL
                ? st
                : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);
