@@ -222,11 +222,7 @@ static void pool_units(const scoring *s, int i, scoring_sum *out)
     memset(out, 0, (size_t)s->n_units * sizeof *out);
     for (int64_t k = 0; k < s->n_targets; k++) {
         const scoring_sum *from = scoring_units(s, i, k);
-        for (int64_t u = 0; u < s->n_units; u++) {
-            out[u].n += from[u].n;
-            out[u].z.crps += from[u].z.crps;
-            out[u].z.se += from[u].z.se;
-        }
+        for (int64_t u = 0; u < s->n_units; u++) scoring_sum_add(&out[u], &from[u]);
     }
 }
 
