@@ -228,6 +228,23 @@ double ll_known_effect(const ll_known *k, const ll_inputs *in, double t, int one
     return sum;
 }
 
+double ll_known_at_mean(const ll_known *k, int32_t i, double t, double *flat)
+{
+    const ll_known_input *in = &k->input[i];
+    double                day[DAILY], at_once[DAILY] = { 1.0 }, term[LL_KNOWN_TERMS];
+    int32_t               at = k->constant;
+    assert(i >= 0 && i < k->n);
+    *flat = 0.0;
+    if (in->kind == LL_KNOWN_FLAG) return 0.0;
+    for (int32_t j = 0; j < i; j++) at += count_of(k, &k->input[j]);
+    const double x = in->usual[0];
+    int32_t      n = input_terms(k, in, at_once, x, x, term);
+    *flat = product(k->beta + at, term, n);
+    day_terms(k, t, day);
+    n = input_terms(k, in, day, x, x, term);
+    return product(k->beta + at, term, n);
+}
+
 /* The slope is taken over one deviation to either side: effects bend. */
 double ll_known_doubt(const ll_known *k, const ll_inputs *in, double t)
 {
