@@ -24,13 +24,6 @@ typedef struct page {
 
 /* ---- one field ------------------------------------------------------------------------------- */
 
-/* Two times may lie further apart than an int64 holds. */
-static double seconds_after(int64_t t, int64_t zero)
-{
-    const uint64_t apart = t < zero ? (uint64_t)zero - (uint64_t)t : (uint64_t)t - (uint64_t)zero;
-    return (t < zero ? -1e-9 : 1e-9) * (double)apart;
-}
-
 /* The stretch of time that the field shows. */
 static void field_span(const ll_fan *fan, int64_t *first, int64_t *last)
 {
@@ -48,7 +41,7 @@ static double usual_gap(page *g, const ll_fan *fan)
 {
     int64_t m = 0;
     for (int64_t i = 1; i < fan->n_seen; i++)
-        g->y[m++] = seconds_after(fan->seen_time[i], fan->seen_time[i - 1]);
+        g->y[m++] = ll_chart_seconds(fan->seen_time[i], fan->seen_time[i - 1]);
     if (m < 3) return INFINITY;
     ll_sort_doubles(g->y, (size_t)m);
     return g->y[m / 2];
@@ -72,10 +65,10 @@ static void draw_silence(const ll_chart *c, double origin)
 static void draw_missing(const ll_chart *c, const ll_fan *fan, int64_t zero, double usual,
                          bool ends)
 {
-    if (!ends && fan->n_seen == 0) draw_silence(c, seconds_after(fan->origin, zero));
+    if (!ends && fan->n_seen == 0) draw_silence(c, ll_chart_seconds(fan->origin, zero));
     for (int64_t i = ends ? 0 : 1; i < fan->n_seen + (ends ? 1 : 0); i++) {
-        const double from = i == 0 ? c->x0 : seconds_after(fan->seen_time[i - 1], zero);
-        const double to = i == fan->n_seen ? c->x1 : seconds_after(fan->seen_time[i], zero);
+        const double from = i == 0 ? c->x0 : ll_chart_seconds(fan->seen_time[i - 1], zero);
+        const double to = i == fan->n_seen ? c->x1 : ll_chart_seconds(fan->seen_time[i], zero);
         if (is_hole(to - from, usual))
             ll_chart_stripe(c, i == 0 ? from : from + 0.5 * usual,
                             i == fan->n_seen ? to : to - 0.5 * usual, missing_colour);
@@ -90,7 +83,7 @@ static void draw_seen(page *g, const ll_chart *c, const ll_fan *fan, int64_t zer
     int64_t n = 0, before = -1;
     for (int64_t i = 0; i < fan->n_seen; i++) {
         if ((fan->seen_time[i] > fan->origin) != after) continue;
-        const double x = seconds_after(fan->seen_time[i], zero);
+        const double x = ll_chart_seconds(fan->seen_time[i], zero);
         if (before >= 0 && is_hole(x - g->x[before], usual)) g->x[n] = x, g->y[n++] = NAN;
         g->x[n] = x;
         g->y[n] = fan->seen[i];
@@ -102,7 +95,7 @@ static void draw_seen(page *g, const ll_chart *c, const ll_fan *fan, int64_t zer
 
 static void fill_times(page *g, const ll_fan *fan, int64_t zero)
 {
-    for (int64_t i = 0; i < fan->n; i++) g->x[i] = seconds_after(fan->time[i], zero);
+    for (int64_t i = 0; i < fan->n; i++) g->x[i] = ll_chart_seconds(fan->time[i], zero);
 }
 
 static void draw_answer(page *g, const ll_chart *c, const ll_fan *fan, int64_t zero)
@@ -185,7 +178,7 @@ static void draw_field(page *g, int64_t i)
     const int      n_x = ll_ticks_time(&g->f->axis, g->zone, first, length,
                                        (int)fmin(fmax(c.width / 62, 2), LL_TICKS_MAX), x);
     c.x0 = 0;
-    c.x1 = seconds_after(last, first);
+    c.x1 = ll_chart_seconds(last, first);
     draw_title(g, &c, fan);
     draw_missing(&c, fan, first, usual, g->f->kind == LL_FAN_IMPUTATION);
     ll_chart_grid(&c, x, n_x, y, n_y);
@@ -194,7 +187,7 @@ static void draw_field(page *g, int64_t i)
     draw_seen(g, &c, fan, first, usual, false, LL_COLOUR_INK);
     if (g->f->kind != LL_FAN_FORECAST) return;
     draw_seen(g, &c, fan, first, usual, true, LL_COLOUR_ORANGE);
-    const double at = ll_chart_x(&c, seconds_after(fan->origin, first));
+    const double at = ll_chart_x(&c, ll_chart_seconds(fan->origin, first));
     ll_canvas_line(g->canvas, at, c.top, at, c.top + c.height, 1, LL_COLOUR_GREY);
 }
 

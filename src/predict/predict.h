@@ -4,6 +4,7 @@
  *   forecaster.h                whatever can be scored; forecaster_anchor.c, forecaster_network.c,
  *                               forecaster_reference.c
  *   forecast.c                  llap_forecast and the sampler handle
+ *   components.h                what forecasts are made of
  *   network_members.h           the networks of a model, and who answers
  *   reference.h, reference_inputs.h:
  *                               models of the reference profile; what their networks take of a
