@@ -191,9 +191,8 @@ static llap_status answer(look *l, target *x)
         for (size_t q = 0; q < x->r[i].n_query; q++) {
             const int64_t row = x->row[i * (size_t)l->n_bins + q];
             const ll_law *law = &x->r[i].law[q];
-            const double  r = (x->u[row] - law->mean) / law->sd;
             to[(bin_of(l, l->p->time[row]) - first) / l->thin] =
-                (float)fmax(-LL_JOINT_CLIP, fmin(r, LL_JOINT_CLIP));
+                ll_joint_clip((x->u[row] - law->mean) / law->sd);
         }
     }
     x->n = 0;

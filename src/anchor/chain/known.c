@@ -299,6 +299,13 @@ static double input_of(const ll_known *k, const ll_known_input *in, double raw)
     return seen ? (double)(raw == in->level) : NAN;
 }
 
+bool ll_known_takes(const ll_known *k, int32_t column, double raw)
+{
+    for (int32_t i = 0; i < k->n; i++)
+        if (k->input[i].column == column) return !isnan(input_of(k, &k->input[i], raw));
+    return !isnan(raw);
+}
+
 static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_inputs *out)
 {
     const ll_known_input *in = &k->input[i];

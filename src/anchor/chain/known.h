@@ -72,6 +72,10 @@ llap_status ll_inputs_create(const ll_known *k, const double *t, const double *r
                              ll_inputs **out);
 void        ll_inputs_destroy(ll_inputs *in); /* NULL is fine */
 
+/* Whether a value of a column is taken as it is: where it is a category, one of training; a number,
+ * not far outside their range. Other values count as missing. NaN: no. */
+bool ll_known_takes(const ll_known *k, int32_t column, double raw);
+
 /* What the inputs add to the climate at time t (in NULL: none of them is known at any time), and
  * the variance of that where inputs were filled in. one < 0: all inputs, else that one alone. */
 double ll_known_effect(const ll_known *k, const ll_inputs *in, double t, int one);
