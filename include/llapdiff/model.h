@@ -313,7 +313,9 @@ typedef struct llap_evaluate_opts {
                           * value, or quantiles q0.1,... */
     const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,
                        * time, variable, truth, mean, quantiles; against reads it */
-    int keep_samples; /* keep the samples in the place of mean and quantiles */
+    int                 keep_samples; /* keep the samples in the place of mean and quantiles */
+    llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
+                                * values were observed; a score in deviations is that of the mean */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of
