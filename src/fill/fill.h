@@ -6,7 +6,7 @@
  *   matched.h   what the other sensors say: matched residuals and their covariance; matched.c
  *   fit.h       fitting all of it on readings hidden on purpose; fit.c, hide.c
  *
- * May touch: base, base/rng, anchor/process (CRPS), anchor/chain (Yeo-Johnson). */
+ * May touch: base, base/rng, anchor/process, anchor/chain. */
 
 /* A filling answers about cells of a table that are not read: from the readings of the same series
  * on both sides, of the other variables of the entity and of the same variable of its neighbours.

@@ -144,10 +144,8 @@ static llap_status move_laws(fill_set *s, int64_t target, const ll_forecast_wind
 {
     size_t   n_query = 0;
     int64_t *entity = ll_arena_new(arena, (size_t)n, sizeof *entity);
-    for (int64_t i = 0; entity != NULL && i < n; i++) {
-        n_query += r[i].n_query;
-        entity[i] = w[i].entity;
-    }
+    for (int64_t i = 0; entity != NULL && i < n; i++)
+        entity[i] = w[i].entity, n_query += r[i].n_query;
     double *move = ll_arena_new(arena, n_query, LL_LAW_LEVELS * sizeof *move);
     if (entity == NULL || move == NULL) return LLAP_ENOMEM;
     return ll_fill_view_move(&s->view, target, r, entity, (size_t)n, move);

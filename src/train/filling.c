@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CELLS = 2400000, TRAIN_LEAST = 2000, VALID_LEAST = 500, ENTITIES = 256, ASKED = 4000 };
+enum { CELLS = 2400000, TRAIN_LEAST = 2000, VALID_LEAST = 300, ENTITIES = 256, ASKED = 4000 };
 static const double read_least = 0.09, gain_least = 0.005;
 
 /* ---- what is looked at ---- */
