@@ -5,7 +5,7 @@
 typedef struct forecast_options {
     llap_forecast_opts ask;
     llap_read_opts     read;
-    const char        *with, *components;
+    const char        *with, *components, *scenario;
     cli_output         to;
 } forecast_options;
 
@@ -13,6 +13,7 @@ typedef struct forecast_options {
 /* clang-format off */
 static const llap_option own[] = {
     CLI_OWN(LIST, with, "model files that answer together with MODEL, each an equal share of the samples"),
+    CLI_OWN(LIST, scenario, "NAME=FILE,...: other values of the known inputs to come, an answer for each; may be repeated"),
     CLI_OWN_OUTPUT("the fan of the forecast"),
     CLI_OWN(FILE, components, "what the forecast is made of, of size anchor: .csv numbers; .png, .svg or .pdf drawn"),
     CLI_OWN_END,
@@ -29,6 +30,7 @@ static const cli_row rows[] = {
     { .table = llap_forecast_options, .option = "keep_samples" },
     { .table = llap_forecast_options, .option = "total", .alone = "horizon" },
     { .option = "with" },
+    { .option = "scenario", .arg = "NAME=FILE", .joins = true },
     CLI_OUTPUT_ROWS,
     { .option = "components" },
     CLI_READ_ROWS,
@@ -67,6 +69,17 @@ static llap_status put_components(const llap_model *m, const llap_panel *p,
     return st;
 }
 
+static llap_status check_scenarios(const forecast_options *o)
+{
+    if (o->components != NULL)
+        return cli_usage("forecast", "--components shows one forecast: leave out --scenario, and "
+                                     "give its values in the data");
+    if (o->to.plot != NULL && o->ask.keep_samples)
+        return cli_usage("forecast", "--plot draws quantiles of scenarios: leave out "
+                                     "--keep-samples");
+    return LLAP_OK;
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const forecast_options *o = opts;
@@ -76,6 +89,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_answer            *answer = NULL;
     llap_bar               *bar = NULL;
     cli_mates               mates = { 0 };
+    cli_scenarios           scenarios = { 0 };
     ask.log = &common->log;
     char       *times = (char *)ask.times;
     llap_status st = cli_check_output(common, "forecast", &o->to, n, operands);
@@ -83,9 +97,14 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         st = cli_usage("forecast", "--plot draws entities: leave out --total entities or both");
     if (st == LLAP_OK) st = cli_spare("forecast", o->to.file, 1, &times);
     if (st == LLAP_OK) st = check_components(o, n, operands);
+    if (st == LLAP_OK && o->scenario != NULL) st = check_scenarios(o);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("forecast", o->with, &mates);
+    if (st == LLAP_OK)
+        st = cli_read_scenarios(common, "forecast", &o->read, o->scenario, &o->to, &scenarios);
     if (st == LLAP_OK) {
+        ask.scenarios = scenarios.is;
+        ask.n_scenarios = scenarios.n;
         ask.with = (const llap_model *const *)mates.model;
         ask.n_with = mates.n;
         if (o->components != NULL) st = put_components(model, panel, &ask, o->components);
@@ -97,6 +116,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     }
     if (st == LLAP_OK) st = cli_put_answer(common, answer, panel, &o->to);
     cli_mates_free(&mates);
+    cli_scenarios_free(&scenarios);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;
@@ -111,8 +131,9 @@ const cli_command cmd_forecast = {
         "Forecasts every target of every entity from its latest context: mean and\n"
         "quantiles in the units of the data, as CSV entity,time,variable,mean,q0.025,...;\n"
         "with --keep-samples joint paths entity,time,variable,sample,value. With --every\n"
-        "the forecasts that would have been made in the past, with their origin. Warns\n"
-        "where the data differs from that of training.",
+        "the forecasts that would have been made in the past, with their origin; with\n"
+        "--scenario an answer for each, with its name. Warns where the data differs from\n"
+        "that of training.",
     .example = "  llapdiff forecast air.safetensors air.csv --quantiles 0.1,0.5,0.9 -o next.csv",
     .min_operands = 2,
     .max_operands = -1,

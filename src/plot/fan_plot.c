@@ -11,6 +11,9 @@
 enum { PAGE = 960, HEAD = 84, LEFT = 24, BETWEEN = 36, TITLE_ROOM = 24, FOOT_ROOM = 50 };
 
 static const ll_colour band_colour[LL_FAN_BANDS] = { 0xd9e8f3, 0xaed0e6, 0x7bb4d8, 0x4b98c6 };
+static const ll_colour scenario_colour[LL_FAN_SCENARIOS] = {
+    LL_COLOUR_BLUE, LL_COLOUR_AMBER, LL_COLOUR_GREEN, LL_COLOUR_PINK, LL_COLOUR_SKY, LL_COLOUR_GREY,
+};
 static const ll_colour missing_colour = 0xf0f0f0, range_colour = 0xcc79a7;
 
 typedef struct page {
@@ -98,9 +101,28 @@ static void fill_times(page *g, const ll_fan *fan, int64_t zero)
     for (int64_t i = 0; i < fan->n; i++) g->x[i] = ll_chart_seconds(fan->time[i], zero);
 }
 
+static int64_t scenarios_drawn(const ll_fans *f)
+{
+    return f->n_scenarios < LL_FAN_SCENARIOS ? f->n_scenarios : LL_FAN_SCENARIOS;
+}
+
+static void draw_scenarios(page *g, const ll_chart *c, const ll_fan *fan)
+{
+    for (int64_t k = 0; k < scenarios_drawn(g->f); k++) {
+        const ll_fan_scenario *s = &fan->scenario[k];
+        if (s->low != NULL) ll_chart_line(c, fan->n, g->x, s->low, 0.7, scenario_colour[k]);
+        if (s->high != NULL) ll_chart_line(c, fan->n, g->x, s->high, 0.7, scenario_colour[k]);
+        ll_chart_line(c, fan->n, g->x, s->middle, 1.8, scenario_colour[k]);
+    }
+}
+
 static void draw_answer(page *g, const ll_chart *c, const ll_fan *fan, int64_t zero)
 {
     fill_times(g, fan, zero);
+    if (fan->scenario != NULL) {
+        draw_scenarios(g, c, fan);
+        return;
+    }
     for (int b = 0; b < g->f->n_bands; b++)
         if (fan->low[b] != NULL)
             ll_chart_band(c, fan->n, g->x, fan->low[b], fan->high[b], band_colour[b]);
@@ -137,6 +159,12 @@ static void field_range(const page *g, ll_chart *c, const ll_fan *fan)
             ll_chart_range(c, fan->n, fan->low[b]);
             ll_chart_range(c, fan->n, fan->high[b]);
         }
+    for (int64_t k = 0; fan->scenario != NULL && k < scenarios_drawn(g->f); k++) {
+        const ll_fan_scenario *s = &fan->scenario[k];
+        ll_chart_range(c, fan->n, s->middle);
+        if (s->low != NULL) ll_chart_range(c, fan->n, s->low);
+        if (s->high != NULL) ll_chart_range(c, fan->n, s->high);
+    }
     if (fan->n_paths > 0) ll_chart_range(c, fan->n_paths * fan->n, fan->path);
     if (fan->middle != NULL) ll_chart_range(c, fan->n, fan->middle);
     ll_chart_range_end(c);
@@ -216,6 +244,25 @@ static bool units_named(const ll_fans *f)
     return f->n > 0;
 }
 
+/* The names of the scenarios, and what their lines are. */
+static double draw_scenario_keys(page *g, double x)
+{
+    const ll_fans *f = g->f;
+    char           text[160];
+    for (int64_t k = 0; k < scenarios_drawn(f); k++)
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, scenario_colour[k],
+                         ll_text_show(f->scenarios[k]).text);
+    if (f->n_scenarios > LL_FAN_SCENARIOS)
+        snprintf(text, sizeof text, "the first %d of %lld scenarios", LL_FAN_SCENARIOS,
+                 (long long)f->n_scenarios);
+    else if (f->n_bands > 0)
+        snprintf(text, sizeof text, "%s, and %.3g %% between thin lines", f->middle,
+                 100 * f->cover[0]);
+    else return x;
+    ll_canvas_text(g->canvas, x, 54, LL_TEXT_LEFT, LL_CHART_SMALL, LL_COLOUR_GREY, text);
+    return x + ll_canvas_text_width(g->canvas, LL_CHART_SMALL, text) + 16;
+}
+
 static void draw_head(page *g)
 {
     const ll_fans *f = g->f;
@@ -241,9 +288,10 @@ static void draw_head(page *g)
     x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_INK, "measured");
     if (forecast && any_truth(g))
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_ORANGE, "measured later");
-    if (f->middle != NULL)
+    if (f->n_scenarios > 0) x = draw_scenario_keys(g, x);
+    else if (f->middle != NULL)
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_BLUE, f->middle);
-    for (int b = f->n_bands - 1; b >= 0; b--) {
+    for (int b = f->n_bands - 1; f->n_scenarios == 0 && b >= 0; b--) {
         snprintf(text, sizeof text, "%.3g %%", 100 * f->cover[b]);
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, band_colour[b], text);
     }

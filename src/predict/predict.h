@@ -11,6 +11,7 @@
  *                               batch
  *   pool.h                      several models as one
  *   impute.c, filler.h          gaps
+ *   scenarios.h                 other known inputs in the place of the data's
  *   totals.h, joint_draws.h     sums over entities; draws that go together
  *   outside.h                   answers where training has not been
  *   view/                       a panel as a model sees it, and what is asked
@@ -18,5 +19,5 @@
  *   compare.h, device.h         is the data like training's; where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, model,
+ * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, model,
  * predict/tables, predict/view. */

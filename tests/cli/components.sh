@@ -2,7 +2,7 @@
 awk 'BEGIN { srand(3); for (i = 0; i < 1524; i++) { w = .95 * w + rand() - .5; e = .9 * e + (rand() - .5) / 4
     printf "%s%d,%s,%.2f", i == 0 ? "time,demand,temperature\n" : "", 1704067200 + 3600 * i, i < 1500 ? sprintf("%.2f", 3 * sin(i / 24 * 6.2832) - 2 * w + e) : "", 10 + w
     print "" } }' >demand.csv
-llapdiff train demand.csv --target demand --known temperature --context 4d --horizon 24h --size anchor --transform none -o demand.safetensors -q >log.txt
+llapdiff train demand.csv --target demand --known temperature --context 4d --horizon 24h --size anchor --transform none --training '{"anchor": {"steps": 60, "rows": 24}}' -o demand.safetensors -q >log.txt
 llapdiff forecast demand.safetensors demand.csv --quantiles 0.5 -q -o next.csv --components parts.csv
 sed -n '1p' parts.csv
 sed -n '2s/,data,.*/,data/p;$s/,data,.*/,data/p' parts.csv

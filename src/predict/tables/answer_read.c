@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 5 };
-enum { ENTITY, TIME, VARIABLE, ORIGIN, OBSERVED };
+enum { COLUMNS = 6 };
+enum { ENTITY, TIME, VARIABLE, ORIGIN, OBSERVED, SCENARIO };
 
 typedef struct reader {
     ll_table          table;
@@ -23,13 +23,17 @@ typedef struct reader {
     int               n_quantiles;
     llap_answer      *a; /* rows grow here */
     const llap_panel *panel;
-    size_t            room, n_targets;
-    const char      **target; /* in the answer's arena */
+    size_t            room;
+    struct names { /* in the order of arrival; strings in the answer's arena */
+        size_t       n;
+        const char **name;
+    } target, scenario;
 } reader;
 
 static llap_status read_header(reader *r)
 {
-    static const char *const word[COLUMNS] = { "entity", "time", "variable", "origin", "observed" };
+    static const char *const word[COLUMNS] = { "entity", "time",     "variable",
+                                               "origin", "observed", "scenario" };
     llap_status              st = ll_table_next(&r->table);
     for (int k = 0; k < COLUMNS; k++) r->column[k] = -1;
     r->number[0] = -1;
@@ -51,20 +55,20 @@ static llap_status read_header(reader *r)
     return st;
 }
 
-/* Position of a variable in the list, which grows. */
-static llap_status find_target(reader *r, const ll_csv_field *f, int32_t *out)
+/* Position of a name in the list, which grows. */
+static llap_status find_name(reader *r, struct names *list, const ll_csv_field *f, int32_t *out)
 {
-    for (size_t i = 0; i < r->n_targets; i++)
-        if (strlen(r->target[i]) == f->len && memcmp(r->target[i], f->text, f->len) == 0) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strlen(list->name[i]) == f->len && memcmp(list->name[i], f->text, f->len) == 0) {
             *out = (int32_t)i;
             return LLAP_OK;
         }
-    const char **grown = ll_grow((void *)r->target, r->n_targets + 1, sizeof *grown);
+    const char **grown = ll_grow((void *)list->name, list->n + 1, sizeof *grown);
     if (grown == NULL) return LLAP_ENOMEM;
-    r->target = grown;
-    grown[r->n_targets] = ll_arena_strndup(&r->a->arena, f->text, f->len);
-    if (grown[r->n_targets] == NULL) return LLAP_ENOMEM;
-    *out = (int32_t)r->n_targets++;
+    list->name = grown;
+    grown[list->n] = ll_arena_strndup(&r->a->arena, f->text, f->len);
+    if (grown[list->n] == NULL) return LLAP_ENOMEM;
+    *out = (int32_t)list->n++;
     return LLAP_OK;
 }
 
@@ -93,7 +97,9 @@ static llap_status read_row(reader *r)
     int64_t             e = -1;
     st = ll_panel_need_entity(r->panel, entity->text, entity->len, &e);
     row.entity = (int32_t)e;
-    if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row.target);
+    if (st == LLAP_OK) st = find_name(r, &r->target, &f[r->column[VARIABLE]], &row.target);
+    if (st == LLAP_OK && r->column[SCENARIO] >= 0)
+        st = find_name(r, &r->scenario, &f[r->column[SCENARIO]], &row.scenario);
     if (st == LLAP_OK) st = ll_axis_time_read(&r->panel->axis, time->text, time->len, &row.time);
     if (st == LLAP_OK && r->column[ORIGIN] >= 0) {
         const ll_csv_field *origin = &f[r->column[ORIGIN]];
@@ -181,7 +187,10 @@ static llap_status sort_rows(llap_answer *a)
 /* Names and axis are copied: the answer outlives the panel. */
 static llap_status finish(reader *r)
 {
-    llap_status st = ll_answer_name(r->a, r->panel, r->target, (int64_t)r->n_targets);
+    llap_status st = ll_answer_name(r->a, r->panel, r->target.name, (int64_t)r->target.n);
+    if (st == LLAP_OK)
+        st = ll_copy_names(&r->a->arena, r->scenario.name, (int64_t)r->scenario.n, &r->a->scenario);
+    r->a->n_scenarios = (int64_t)r->scenario.n;
     if (st == LLAP_OK && !r->a->has_origin) set_origins(r);
     if (st == LLAP_OK) st = sort_rows(r->a);
     if (st == LLAP_OK) st = ll_answer_finish(r->a);
@@ -199,7 +208,8 @@ llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_ans
     if (st == LLAP_OK) st = finish(&r);
     if (st == LLAP_OK) *out = r.a;
     else llap_answer_destroy(r.a);
-    ll_free((void *)r.target);
+    ll_free((void *)r.target.name);
+    ll_free((void *)r.scenario.name);
     ll_table_close(&r.table);
     return st;
 }
