@@ -24,6 +24,8 @@ void ll_filling_destroy(ll_filling *f)
     void *const arrays[] = { f->name, f->target, f->used,   f->scale,  f->kernel,
                              f->far,  f->near,   f->cov[0], f->cov[1], f->quantile };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+    ll_trees_deinit(&f->trees[0]);
+    ll_trees_deinit(&f->trees[1]);
     ll_free(f);
 }
 

@@ -4,6 +4,8 @@
  *   kernel.h    the covariance of one variable in time, and its fit; kernel.c
  *   smooth.c    a cell by its own variable: the readings around it
  *   matched.h   what the other sensors say: matched residuals and their covariance; matched.c
+ *   trees.h     boosted trees; trees.c
+ *   rest.h      what the closed form leaves, by trees; rest.c
  *   fit.h       fitting all of it on readings hidden on purpose; fit.c, hide.c
  *
  * May touch: base, base/rng, anchor/process, anchor/chain. */
@@ -20,6 +22,8 @@
  * Immutable once it is made. Same bytes for any number of threads. */
 #ifndef LL_FILL_FILL_H
 #define LL_FILL_FILL_H
+
+#include "fill/trees.h"
 
 #include <llapdiff/status.h>
 #include <stdbool.h>
@@ -63,8 +67,10 @@ typedef struct ll_filling {
     ll_fill_kernel *kernel;     /* [n_vars] */
     double         *far;        /* [n_vars] b above it: a long gap */
     int32_t        *near;       /* [n_entities,n_near] best first; -1: none */
-    double *cov[2];   /* of pass 1 and 2: [n_vars,n_groups,2,slots,slots]; short and long gaps */
-    double *quantile; /* [n_vars,2,LL_FILL_LEVELS] of (u - mean) / sd */
+    double  *cov[2];   /* of pass 1 and 2: [n_vars,n_groups,2,slots,slots]; short and long gaps */
+    double  *quantile; /* [n_vars,2,LL_FILL_LEVELS] of (u - mean) / sd */
+    ll_trees trees[2]; /* of the rest: its median, and the logarithm of its scale */
+    bool     rest;     /* they are used */
 } ll_filling;
 
 static inline int64_t ll_fill_slots(const ll_filling *f) { return f->n_vars + f->n_near; }

@@ -3,34 +3,13 @@
 #include "anchor/chain/chain.h"
 #include "anchor/chain/quantile.h"
 #include "base/alloc.h"
-#include "fill/matched.h"
+#include "fill/fitting.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 enum { EXAMPLES = 500, CELLS = 40000, CELLS_LEAST = 4000, PAIRED = 1000, PAIRED_LEAST = 50 };
-
-/* The readings with some of them hidden. */
-typedef struct copy {
-    ll_fill_table t;
-    uint8_t      *hidden; /* [n_vars,n_rows] */
-    double       *full;   /* [n_vars,n_rows] */
-} copy;
-
-typedef struct cells { /* hidden ones of one variable, evenly spread over both copies */
-    int64_t       n, of_copy[LL_FILL_PATTERNS + 1]; /* first of each */
-    int64_t      *row;
-    ll_fill_cell *cell;
-} cells;
-
-typedef struct fitting {
-    ll_filling         *f;
-    const ll_fill_data *d;
-    double             *u; /* [n_vars,n_rows] all readings, scaled */
-    copy                copy[LL_FILL_PATTERNS];
-    cells               of[LL_FILL_VARS];
-} fitting;
 
 static void fitting_deinit(fitting *g)
 {
@@ -194,8 +173,6 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
     return LLAP_OK;
 }
 
-static int copy_of(const cells *s, int64_t i) { return i >= s->of_copy[1]; }
-
 static llap_status fit_kernel(fitting *g, int64_t v)
 {
     const copy      *k = &g->copy[LL_FILL_RANDOM];
@@ -267,7 +244,7 @@ static llap_status fit_cov(fitting *g, int pass, int64_t v)
 
 /* ---- spread and score ---- */
 
-static const double level[LL_FILL_LEVELS] = { .025, .1, .25, .5, .75, .9, .975 };
+const double fill_level[LL_FILL_LEVELS] = { .025, .1, .25, .5, .75, .9, .975 };
 
 double ll_fill_crps(const double *q, double truth)
 {
@@ -275,12 +252,12 @@ double ll_fill_crps(const double *q, double truth)
     double              sum = 0;
     for (int i = 0; i < LL_FILL_LEVELS; i++) {
         const double off = truth - q[i];
-        sum += c[i] / .975 * fmax(level[i] * off, (level[i] - 1) * off);
+        sum += c[i] / .975 * fmax(fill_level[i] * off, (fill_level[i] - 1) * off);
     }
     return 2 * sum;
 }
 
-static ll_fill_answer answer_of(const fitting *g, int64_t v, int64_t i)
+ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i)
 {
     const cells        *s = &g->of[v];
     const ll_fill_cell *c = &s->cell[i];
@@ -300,7 +277,7 @@ static llap_status fit_quantiles(fitting *g, int64_t v)
     size_t       n[2] = { 0 };
     if (z == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < s->n; i++) {
-        const ll_fill_answer a = answer_of(g, v, i);
+        const ll_fill_answer a = fill_answer_of(g, v, i);
         all[i] = (s->cell[i].mean + s->cell[i].b * s->cell[i].d[0] - a.mean) / a.sd;
         z[(a.far ? (size_t)s->n : 0) + n[a.far]++] = all[i];
     }
@@ -312,7 +289,7 @@ static llap_status fit_quantiles(fitting *g, int64_t v)
         double *const q = g->f->quantile + (v * 2 + far) * LL_FILL_LEVELS;
         ll_sort_doubles(x, count);
         for (int i = 0; i < LL_FILL_LEVELS; i++)
-            q[i] = count > 0 ? ll_quantile(x, count, level[i]) : 0;
+            q[i] = count > 0 ? ll_quantile(x, count, fill_level[i]) : 0;
     }
     ll_free(z);
     return LLAP_OK;
@@ -327,7 +304,7 @@ static double score_cells(const fitting *g, int64_t v, double *n)
         const int64_t row = g->of[v].row[i];
         double        q[LL_FILL_LEVELS];
         if (g->d->train[row]) continue;
-        const ll_fill_answer a = answer_of(g, v, i);
+        const ll_fill_answer a = fill_answer_of(g, v, i);
         ll_fill_quantiles(g->f, v, &a, q);
         for (int k = 0; k < LL_FILL_LEVELS; k++) q[k] = ll_fill_scale_y(s, q[k]) / s->sd;
         sum += ll_fill_crps(q, g->d->table.u[v * g->d->table.n_rows + row] / s->sd);
@@ -355,7 +332,8 @@ static llap_status fit_passes(fitting *g)
     return st;
 }
 
-llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, double *score)
+llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
+                           double *score)
 {
     fitting     g = { .f = f, .d = d };
     int64_t     n_targets = 0;
@@ -387,6 +365,7 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, doub
         if (st == LLAP_OK) sum += score_cells(&g, v, &n);
     }
     *score = n > 0 ? sum / n : NAN;
+    if (st == LLAP_OK && trees) st = fill_fit_rest(&g, score);
     fitting_deinit(&g);
     return st;
 }

@@ -1,4 +1,5 @@
 #include "fill/matched.h"
+#include "fill/rest.h"
 
 #include "base/alloc.h"
 #include "base/eigen.h"
@@ -31,6 +32,17 @@ static double run_beside(const ll_fill_look *k, const double *x, const int32_t *
     return sum;
 }
 
+/* The nearest two readings on each side. */
+static void find_around(const ll_fill_look *k, int64_t row, int32_t *around)
+{
+    int n[2] = { 0 };
+    for (int i = 0; i < 4; i++) around[i] = -1;
+    for (int i = 0; i < k->n; i++) {
+        const bool after = k->row[i] > row;
+        if (n[after] < 2) around[2 * after + n[after]++] = k->row[i];
+    }
+}
+
 void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
                        const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out)
 {
@@ -39,6 +51,7 @@ void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill
     ll_fill_smooth(f, l, t, v, row, &look);
     out->mean = look.mean;
     out->b = look.b;
+    find_around(&look, row, out->around);
     out->d[0] = (truth - look.mean) / look.b;
     for (int64_t x = 0; x < f->n_vars; x++) {
         if (x == v) continue;
@@ -99,7 +112,10 @@ static ll_fill_answer answer(const ll_filling *f, const ll_fill_lags *l, const l
     ll_fill_answer a =
         ll_fill_combine(f, ll_fill_cov(f, pass, v, ll_fill_group(f, t, row), far), &c);
     a.far = far;
-    return a;
+    if (pass == 0 || !f->rest) return a;
+    float x[LL_REST_COLUMNS];
+    ll_rest_look(f, t, v, row, &c, &a, x);
+    return ll_rest_answer(f, x, a);
 }
 
 void ll_fill_ask(const ll_filling *f, const ll_fill_table *t, const double *full, int64_t v,

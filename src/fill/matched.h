@@ -9,7 +9,8 @@
 /* Residuals of a cell, all in units of b. d[0] is its own, NaN where it is not known; then those
  * of the other variables, in their order, and of the neighbours; NaN: not read at that time. */
 typedef struct ll_fill_cell {
-    double mean, b, d[LL_FILL_SLOTS];
+    double  mean, b, d[LL_FILL_SLOTS];
+    int32_t around[4]; /* rows of the two readings before it and after it, nearest first; -1 */
 } ll_fill_cell;
 
 /* truth: of the cell; NaN: not known. full: values of every cell. */

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "fill/rest.h"
 
 #include <assert.h>
 #include <math.h>
@@ -17,6 +18,7 @@ void ll_fill_write(ll_json_writer *w, const ll_filling *f)
     ll_json_open(w, "filling", '{');
     ll_json_put_double(w, "step", f->step);
     ll_json_put_bool(w, "day", f->day);
+    ll_json_put_bool(w, "trees", f->rest);
     ll_json_put_int(w, "entities", f->n_entities);
     ll_json_put_int(w, "neighbours", f->n_near);
     ll_json_open(w, "variables", '[');
@@ -49,16 +51,41 @@ static void arrays_of(const ll_filling *f, array *a)
     a[5] = (array){ "fill.quantiles", f->quantile, 3, { V, 2, LL_FILL_LEVELS } };
 }
 
-llap_status ll_fill_save(const ll_filling *f, double **near, ll_tensors_writer *w)
+static const char *const tree_names[] = { "fill.trees.0", "fill.trees.1" };
+
+/* Trees as rows of numbers, the first of which is their start alone. */
+static llap_status save_trees(const ll_trees *t, const char *name, float **kept,
+                              ll_tensors_writer *w)
+{
+    const int64_t shape[] = { 1 + t->n, LL_TREE_NUMBERS };
+    *kept = ll_new((size_t)shape[0], LL_TREE_NUMBERS * sizeof **kept);
+    if (*kept == NULL) return LLAP_ENOMEM;
+    **kept = t->base;
+    for (int64_t i = 0; i < t->n; i++)
+        ll_tree_numbers(&t->tree[i], *kept + (i + 1) * LL_TREE_NUMBERS);
+    return ll_tensors_writer_add(w, name, LL_F32, 2, shape, *kept);
+}
+
+void ll_fill_tensors_deinit(ll_fill_tensors *t)
+{
+    ll_free(t->near);
+    ll_free(t->trees[0]);
+    ll_free(t->trees[1]);
+    *t = (ll_fill_tensors){ 0 };
+}
+
+llap_status ll_fill_save(const ll_filling *f, ll_fill_tensors *kept, ll_tensors_writer *w)
 {
     const int64_t shape[] = { f->n_entities, f->n_near }, n = shape[0] * shape[1];
     array         a[TENSORS];
     llap_status   st = LLAP_OK;
     arrays_of(f, a);
-    *near = ll_new((size_t)n + 1, sizeof **near);
-    if (*near == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < n; i++) (*near)[i] = f->near[i];
-    if (n > 0) st = ll_tensors_writer_add(w, "fill.near", LL_F64, 2, shape, *near);
+    kept->near = ll_new((size_t)n + 1, sizeof *kept->near);
+    if (kept->near == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) kept->near[i] = f->near[i];
+    if (n > 0) st = ll_tensors_writer_add(w, "fill.near", LL_F64, 2, shape, kept->near);
+    for (int k = 0; k < 2 && st == LLAP_OK && f->rest; k++)
+        st = save_trees(&f->trees[k], tree_names[k], &kept->trees[k], w);
     for (int i = 0; i < TENSORS && st == LLAP_OK; i++)
         st = ll_tensors_writer_add(w, a[i].name, LL_F64, a[i].rank, a[i].shape, a[i].data);
     return st;
@@ -98,6 +125,29 @@ static llap_status get_near(const ll_tensors *t, ll_filling *f, size_t *n_tensor
     }
     ll_free(near);
     return st;
+}
+
+static llap_status get_trees(const ll_tensors *t, ll_filling *f, int k, size_t *n_tensors)
+{
+    ll_tensor_info info;
+    if (!ll_tensors_find(t, tree_names[k], &info))
+        return ll_fail(LLAP_EFORMAT, "tensor '%s' is missing", tree_names[k]);
+    if (info.dtype != LL_F32 || info.rank != 2 || info.shape[0] < 1 ||
+        info.shape[0] > 1 + LL_TREES_MOST || info.shape[1] != LL_TREE_NUMBERS)
+        return ll_fail(LLAP_EFORMAT, "%s: expected F32 [1..%d,%d]", tree_names[k],
+                       1 + LL_TREES_MOST, LL_TREE_NUMBERS);
+    const float *v = info.data;
+    ll_trees    *to = &f->trees[k];
+    to->base = v[0];
+    to->tree = ll_new((size_t)info.shape[0], sizeof *to->tree);
+    if (to->tree == NULL) return LLAP_ENOMEM;
+    if (!isfinite(to->base)) return ll_fail(LLAP_EFORMAT, "%s: not finite", tree_names[k]);
+    for (to->n = 0; to->n + 1 < info.shape[0]; to->n++)
+        if (!ll_tree_of(v + (to->n + 1) * LL_TREE_NUMBERS, ll_rest_columns(f), &to->tree[to->n]))
+            return ll_fail(LLAP_EFORMAT, "%s: row %lld is no tree", tree_names[k],
+                           (long long)to->n + 1);
+    ++*n_tensors;
+    return LLAP_OK;
 }
 
 static llap_status out_of_range(const char *tensor, int64_t v)
@@ -173,7 +223,7 @@ static llap_status get_sizes(const ll_json *j, const ll_model_frame *m, int64_t 
         "step", "day", "entities", "neighbours", "variables", NULL
     };
     static const char *const known[] = { "step",      "day",     "entities", "neighbours",
-                                         "variables", "answers", NULL };
+                                         "variables", "answers", "trees",    NULL };
     llap_status              st = ll_json_keys(j, "filling", known);
     for (int i = 0; keys[i] != NULL && st == LLAP_OK; i++) {
         char path[32];
@@ -207,6 +257,9 @@ llap_status ll_fill_load(const ll_tensors *t, const ll_json *config, const ll_mo
     if (st == LLAP_OK) arrays_of(*out, a);
     for (int i = 0; i < TENSORS && st == LLAP_OK; i++) st = get_array(t, &a[i], n_tensors);
     if (st == LLAP_OK) st = get_near(t, *out, n_tensors);
+    if (st == LLAP_OK) st = ll_json_bool(config, "filling.trees", &(*out)->rest);
+    for (int k = 0; k < 2 && st == LLAP_OK && (*out)->rest; k++)
+        st = get_trees(t, *out, k, n_tensors);
     if (st == LLAP_OK) st = check(*out);
     ll_free((void *)name);
     if (st != LLAP_OK) {

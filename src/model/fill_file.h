@@ -6,7 +6,10 @@
  *     fill.far          [variables]
  *     fill.near         [entities,neighbours] numbers of entities, -1: none; absent without
  *     fill.cov.0, 1     [variables,groups,2,slots,slots]
- *     fill.quantiles    [variables,2,7] */
+ *     fill.quantiles    [variables,2,7]
+ * and where "trees" is true (absent: false), F32:
+ *     fill.trees.0, 1   [1 + trees,85] what they start from; of a tree feature, threshold, missing
+ *                       left, left and right child of 14 splits, and 15 leaves (fill/trees.h) */
 #ifndef LL_MODEL_FILL_FILE_H
 #define LL_MODEL_FILL_FILE_H
 
@@ -17,9 +20,14 @@
 /* The key "filling" of an open object. */
 void ll_fill_write(ll_json_writer *w, const ll_filling *f);
 
-/* Adds the tensors; the writer borrows them from f and *near, which the caller frees (ll_free),
- * until it is saved. */
-llap_status ll_fill_save(const ll_filling *f, double **near, ll_tensors_writer *w);
+typedef struct ll_fill_tensors { /* arrays that exist for the file alone */
+    double *near;
+    float  *trees[2];
+} ll_fill_tensors;
+void ll_fill_tensors_deinit(ll_fill_tensors *t); /* { 0 } is fine */
+
+/* Adds the tensors; the writer borrows them from f and kept until it is saved. */
+llap_status ll_fill_save(const ll_filling *f, ll_fill_tensors *kept, ll_tensors_writer *w);
 
 /* Caller owns *out; *n_tensors grows by those that belong to it. LLAP_EFORMAT names what is
  * missing or out of range. */

@@ -109,37 +109,37 @@ static bool enough(const ll_filling *f, const ll_fill_rows *r, const uint8_t *tr
     return read[1] >= TRAIN_LEAST && read[0] >= VALID_LEAST;
 }
 
-/* With curves and without; the better one on validation is *out, NULL: too little data. */
-static llap_status fit_both(const llap_model *m, const llap_panel *p, const uint8_t *keep,
+/* With curves and without; the better one on validation, with trees, is *out. NULL: too little
+ * data.
+ */
+static llap_status fit_best(const llap_model *m, const llap_panel *p, const uint8_t *keep,
                             const int64_t *column, const int64_t *target, int64_t n, uint64_t seed,
                             ll_filling **out)
 {
-    ll_filling  *f[2] = { NULL, NULL };
-    double       score[2] = { 0 };
+    double       score[3] = { 0 };
     ll_fill_rows rows = { 0 };
     uint8_t     *train = NULL;
-    llap_status  st = LLAP_OK;
     bool         go = true;
-    for (int bend = 0; bend < 2 && st == LLAP_OK && go; bend++) {
-        st = make_filling(m, p, column, target, n, &f[bend]);
-        if (st == LLAP_OK && bend == 0) {
-            st = ll_fill_rows_init(&rows, f[0], m, p, keep, false);
+    llap_status  st = LLAP_OK;
+    for (int k = 0; k < 3 && st == LLAP_OK && go; k++) {
+        const bool trees = k == 2, bend = trees ? score[1] < score[0] : k == 1;
+        ll_filling_destroy(*out);
+        st = make_filling(m, p, column, target, n, out);
+        if (st == LLAP_OK && k == 0) {
+            st = ll_fill_rows_init(&rows, *out, m, p, keep, false);
             train = ll_new((size_t)rows.table.n_rows + 1, 1);
             if (st == LLAP_OK && train == NULL) st = LLAP_ENOMEM;
             for (int64_t i = 0; st == LLAP_OK && i < rows.table.n_rows; i++)
                 train[i] = keep[rows.row[i]] == 2;
-            go = st == LLAP_OK && enough(f[0], &rows, train);
+            go = st == LLAP_OK && enough(*out, &rows, train);
         }
-        const ll_fill_data d = { rows.table, train, seed };
-        if (st == LLAP_OK && go) st = ll_filling_fit(f[bend], &d, bend, &score[bend]);
+        const ll_fill_data d = { rows.table, train, m->frame.by_entity, seed };
+        if (st == LLAP_OK && go) st = ll_filling_fit(*out, &d, bend, trees, &score[k]);
     }
-    const int best = score[1] < score[0];
-    if (st == LLAP_OK && go) {
-        *out = f[best];
-        f[best] = NULL;
+    if (st != LLAP_OK || !go) {
+        ll_filling_destroy(*out);
+        *out = NULL;
     }
-    ll_filling_destroy(f[0]);
-    ll_filling_destroy(f[1]);
     ll_fill_rows_deinit(&rows);
     ll_free(train);
     return st;
@@ -321,7 +321,7 @@ llap_status ll_train_filling(llap_model *m, const llap_panel *p, const int64_t *
     }
     const bool others = n > 1 || (!m->frame.by_entity && m->frame.n_entities > 1);
     if (st == LLAP_OK && n > 0 && target[0] >= 0 && others)
-        st = fit_both(m, p, keep, column, target, n, (uint64_t)o->seed, &f);
+        st = fit_best(m, p, keep, column, target, n, (uint64_t)o->seed, &f);
     if (st == LLAP_OK && f != NULL) st = choose(m, p, var, keep, (uint64_t)o->seed, o->log, f);
     if (st == LLAP_OK && f != NULL && any_used(f)) {
         m->filling = f;

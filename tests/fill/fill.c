@@ -257,7 +257,7 @@ static llap_status fit(const sensors *s, bool others, ll_filling **f, double *sc
     (*f)->step = 1;
     (*f)->day = true;
     if (others) (*f)->target[1] = -1;
-    return ll_filling_fit(*f, &d, false, score);
+    return ll_filling_fit(*f, &d, false, others, score);
 }
 
 static void sources_sharpen_and_threads_do_not_matter(void **state)
