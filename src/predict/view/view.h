@@ -6,7 +6,8 @@
  *   panel_view.h, stack_view.h:
  *                        the same for the networks; for the stack
  *   queries.h, span.h    what is asked, and how people write it
+ *   fill_view.h          the same for the filling of gaps
  *   gap_windows.h        gaps, and the windows in which they are filled
  *
  * May touch: base, base/time, backend, backend/cpu, data, data/windows, anchor, residual, stack,
- * model, predict/tables. */
+ * fill, model, predict/tables. */
