@@ -43,7 +43,8 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
         if (ev[i].query >= 0) {
             assert((size_t)ev[i].query < w->n_query);
             out->mean[ev[i].query] = x[0];
-            const double var = unread ? anchor_unread(sys, P, (size_t)sys->ld) : fmax(P[0], 0.0);
+            const double var =
+                unread ? anchor_unread(sys, P, (size_t)sys->ld, w->start) : fmax(P[0], 0.0);
             out->var[ev[i].query] =
                 (var + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
             continue;
