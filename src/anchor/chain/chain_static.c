@@ -60,9 +60,10 @@ static void measure(const ll_chain *c, ll_statics *s, bool counts, bool bent, co
 static void set_scale(ll_chain *c, const ll_statics *s, bool counts, size_t e, double level,
                       double spread)
 {
-    const double x = s->log ? exp(level) : level;
+    const double far = 80.0, most = 1e30; /* whatever a file says */
+    const double x = s->log ? exp(fmin(fmax(level, -far), far)) : fmin(fmax(level, -most), most);
     if (counts) c->rate[e] = fmin(fmax(x, LL_NEGBIN_MEAN_LEAST), LL_NEGBIN_MEAN_MOST);
-    else c->mu[e] = x, c->sd[e] = exp(spread);
+    else c->mu[e] = x, c->sd[e] = exp(fmin(fmax(spread, -far), far));
 }
 
 static void set_pooled(ll_chain *c, bool counts)

@@ -123,7 +123,7 @@ llap_status ll_statics_describe(const ll_static_column *c, int32_t n_columns,
 static bool input_terms(const ll_static_input *in, const ll_static_column *c, size_t e, double *x)
 {
     if (!in->words) {
-        const bool known = !c->words && c->number != NULL && !isnan(c->number[e]);
+        const bool known = c->number != NULL && !isnan(c->number[e]);
         if (known) x[0] = (fmin(fmax(c->number[e], in->low), in->high) - in->mean) / in->sd;
         return known;
     }

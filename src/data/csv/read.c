@@ -246,7 +246,12 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         ll_csv_reader_place(&l->reader, l->report.rows.first_duplicate, place);
         return ll_fail_in(st, "%s", place);
     }
-    if (st != LLAP_OK) return st;
+    if (st == LLAP_OK) st = ll_csv_reader_words(&l->reader, *out);
+    if (st != LLAP_OK) {
+        llap_panel_destroy(*out);
+        *out = NULL;
+        return st;
+    }
     l->report.text_cells += vs->text_cells;
     l->report.bad_cells = vs->bad_cells;
     l->report.infinite_cells = vs->infinite_cells;
