@@ -35,7 +35,8 @@
  *     scale.i.loose                    variances of levels that static inputs told
  *     anchor.i.loadings                [entities,rank], absent where entities are not linked
  *     anchor.i.known                   [terms], effects of known inputs, absent without
- *     anchor.i.static                  [2,1 + terms], ridges of static inputs, absent without
+ *     anchor.i.static_level, static_spread
+ *                                      [1 + terms], ridges of static inputs, absent without
  *     anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled by each
  *                                      alone
  *

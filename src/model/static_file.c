@@ -3,12 +3,13 @@
 #include "base/error.h"
 #include "model/anchor_file.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const double ERROR_MOST = 1e12, LOOSE_MOST = 1e4, NUMBER_MOST = 1e300;
+
+static const char *const names[2] = { "static_level", "static_spread" }; /* of the ridges */
 
 static void put_input(ll_json_writer *w, const ll_static_input *in)
 {
@@ -51,22 +52,17 @@ llap_status anchor_file_save_static(ll_tensors_writer *w, int64_t i, const ll_ch
 {
     const ll_statics *s = c->statics;
     if (s == NULL) return LLAP_OK;
-    const size_t  n = (size_t)s->n_terms + 1;
-    const int64_t shape[2] = { 2, (int64_t)n }, rows = (int64_t)c->n_series + 1;
-    double       *both = ll_new(2 * n, sizeof *both);
-    if (both == NULL) return LLAP_ENOMEM;
-    memcpy(both, s->level.beta, n * sizeof *both);
-    memcpy(both + n, s->spread.beta, n * sizeof *both);
-    llap_status st = anchor_file_add_tensor(w, i, "anchor", "static", 2, shape, both);
+    const int64_t n = s->n_terms + 1, rows = (int64_t)c->n_series + 1;
+    llap_status   st = anchor_file_add_tensor(w, i, "anchor", names[0], 1, &n, s->level.beta);
+    if (st == LLAP_OK) st = anchor_file_add_tensor(w, i, "anchor", names[1], 1, &n, s->spread.beta);
     if (st == LLAP_OK && c->loose != NULL)
         st = anchor_file_add_tensor(w, i, "scale", "loose", 1, &rows, c->loose);
-    ll_free(both);
     return st;
 }
 
 size_t anchor_file_static_tensors(const ll_chain *c)
 {
-    return (size_t)(c->statics != NULL) + (c->loose != NULL);
+    return (c->statics != NULL ? 2 : 0) + (size_t)(c->loose != NULL);
 }
 
 /* "static.inputs[n].name" of anchor i. */
@@ -158,23 +154,18 @@ static llap_status get_flag(const ll_json *j, int64_t i, const char *name, bool 
 /* Errors, penalties and coefficients of both ridges. */
 static llap_status get_ridges(const ll_tensors *t, const ll_json *j, int64_t i, ll_statics *s)
 {
-    const size_t           n = (size_t)s->n_terms + 1;
-    const int64_t          shape[2] = { 2, (int64_t)n };
+    const int64_t          n = s->n_terms + 1;
     ll_static_ridge *const ridge[2] = { &s->level, &s->spread };
-    double                 penalty[2], error[2], apart[2], *both = NULL;
+    double                 penalty[2], error[2], apart[2];
     llap_status            st = anchor_file_get_array(j, i, "static.penalty", 0, 1e6, 2, penalty);
     if (st == LLAP_OK) st = anchor_file_get_array(j, i, "static.error", 0, ERROR_MOST, 2, error);
     if (st == LLAP_OK) st = anchor_file_get_array(j, i, "static.apart", 0, ERROR_MOST, 2, apart);
-    if (st == LLAP_OK) st = anchor_file_get_tensor(t, i, "anchor", "static", 2, shape, &both);
     for (int k = 0; st == LLAP_OK && k < 2; k++) {
         ridge[k]->penalty = penalty[k] > 0.0 ? penalty[k] : INFINITY;
         ridge[k]->error = error[k];
         ridge[k]->apart = apart[k];
-        ridge[k]->beta = ll_new(n, sizeof *ridge[k]->beta);
-        if (ridge[k]->beta == NULL) st = LLAP_ENOMEM;
-        else memcpy(ridge[k]->beta, both + (size_t)k * n, n * sizeof *both);
+        st = anchor_file_get_tensor(t, i, "anchor", names[k], 1, &n, &ridge[k]->beta);
     }
-    ll_free(both);
     return st;
 }
 
