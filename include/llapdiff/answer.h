@@ -10,7 +10,8 @@
  * forecast was made), then by sample, then by time, then by variable. All five increase; entities
  * and variables by their number in the lists of names. So the rows of one forecast lie together,
  * and samples are one array [forecasts,samples,times,variables] as they lie, wherever all forecasts
- * are about equally many times (dense, below). */
+ * are about equally many times (dense, below). Answers to several scenarios come one behind the
+ * other. */
 #ifndef LLAPDIFF_ANSWER_H
 #define LLAPDIFF_ANSWER_H
 
@@ -54,7 +55,10 @@ typedef struct llap_answer_columns {
     int64_t        n_times;   /* of the forecast that has most */
     int dense; /* 1: number is [n_forecasts,n_samples,n_times,n_variables,n_numbers] as it lies;
                 * else llap_answer_array makes such an array */
-    llap_time_axis axis;
+    llap_time_axis     axis;
+    int64_t            n_scenarios; /* 0: none were asked about */
+    const char *const *scenarios;   /* their names */
+    const int32_t     *scenario;    /* [n_rows] places in that list */
 } llap_answer_columns;
 
 LLAP_API const llap_answer_columns *llap_answer_view(const llap_answer *a);
@@ -67,8 +71,8 @@ LLAP_API size_t llap_answer_array(const llap_answer *a, double *out, int64_t *ti
 
 /* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
  * entity,time,variable,sample,value, of imputation with observed before them; backtests name the
- * origin of each forecast before the time), times as in the panel. "-" is standard output. Replaces
- * the file as a whole. */
+ * origin of each forecast before the time, scenarios come first), times as in the panel. "-" is
+ * standard output. Replaces the file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 /* Whether an answer could be written there, before long work; leaves nothing behind. */
 LLAP_API llap_status llap_answer_can_write(const char *path);

@@ -60,6 +60,8 @@ typedef struct llap_inspection_variable {
     double      least, most, mean, std; /* of observed cells; NaN without any */
     double      quartile[3];            /* 25 %, 50 %, 75 % */
     const char *kind; /* of values: "any", "count", "whole", "share", "positive", as found */
+    int percentage;   /* 1: within [0, 100], to 100 or near both ends: training has to be told, by
+                       * min 0 and max 100 */
 } llap_inspection_variable;
 
 /* NULL: there is no such variable. */

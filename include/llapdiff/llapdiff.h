@@ -9,7 +9,8 @@
  *   simple     data in, answers out: panel.h (read, write, arrays), model.h (train, save, load,
  *              forecast, impute, evaluate), answer.h (results as columns, CSV or JSON).
  *   handles    what is kept between calls, and results as numbers: trainer.h (stopped, continued),
- *              sampler.h (asked again and again), scores.h, poles.h, inspection.h, description.h.
+ *              sampler.h (asked again and again), scores.h, components.h, poles.h, inspection.h,
+ *              description.h.
  *   unstable   <llapdiff/unstable.h>, to be included by name: may change in any version.
  *
  * Beside them: status.h (how functions fail), log.h, progress.h, text.h, version.h.
@@ -27,6 +28,7 @@
 #include <llapdiff/panel.h>
 
 /* handles */
+#include <llapdiff/components.h>
 #include <llapdiff/description.h>
 #include <llapdiff/inspection.h>
 #include <llapdiff/poles.h>

@@ -201,6 +201,14 @@ typedef enum llap_forecast_total {
     LLAP_FORECAST_TOTAL_BOTH,     /* "both" */
 } llap_forecast_total;
 
+/* Values of the known inputs after the time of the forecast, in the place of those of the data. A
+ * scenario of one entity, which the data does not have, holds for all of its entities. */
+typedef struct llap_scenario {
+    const char       *name;   /* that the answer gives it */
+    const llap_panel *known;  /* columns that are no known inputs are not looked at */
+    const char       *source; /* where it comes from, for messages; NULL: not known */
+} llap_scenario;
+
 typedef struct llap_forecast_opts {
     const char *at;           /* time of the forecast; NULL: the last row of each entity */
     const char *horizon;      /* duration, or steps of training; NULL: that of training */
@@ -220,8 +228,11 @@ typedef struct llap_forecast_opts {
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     llap_gpu_precision       precision; /* of their products on a GPU */
     llap_progress            progress;
-    const llap_model *const *with; /* further models of the same targets and spans that answer */
-    int64_t     n_with;            /* together with this one, each an equal share of the samples */
+    const llap_model *const *with;  /* further models of the same targets and spans that answer */
+    int64_t              n_with;    /* together with this one, each an equal share of the samples */
+    const llap_scenario *scenarios; /* one answer each, from the same draws: what differs, differs
+                                     * by the scenario. Each entity is asked from one time */
+    int64_t     n_scenarios;        /* 0: the data as it is */
     const char *statics; /* option `static`: CSV file with one row an entity, of static inputs;
                           * NULL: columns of the data, by the names that they had in training */
 } llap_forecast_opts;

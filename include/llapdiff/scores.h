@@ -70,6 +70,7 @@ typedef struct llap_score_row {
     int64_t n_energy;                         /* windows */
     double  pit[LLAP_SCORE_BINS];             /* shares of equal bins of [0, 1] */
     double  paper_crps, paper_mae, paper_mse; /* as in the paper's tables: 25 samples, 200 pairs */
+    int64_t n_unanswered; /* values that are not among n: the forecaster had no answer */
 } llap_score_row;
 
 /* The score of a forecaster on a variable, or on LLAP_ALL. */
@@ -102,6 +103,7 @@ typedef struct llap_score_range {
 typedef struct llap_score_difference {
     llap_score_range crps, mse; /* of the model less that of the forecaster: negative is better */
     llap_score_range skill;     /* 1 - CRPS of the model / CRPS of the forecaster */
+    int64_t n_left_out; /* units (llap_scores_info) left out: one of the two did not answer all */
 } llap_score_difference;
 
 /* The model against a forecaster; NULL for the model itself. variable may be LLAP_ALL, here and

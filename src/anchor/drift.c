@@ -81,9 +81,7 @@ static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, dou
     return LLAP_OK;
 }
 
-/* Mean square of the scales of training windows: what a kernel of the window's scale is multiplied
- * by in innovation scale. */
-static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m, double *out)
+llap_status anchor_mean_scale(const ll_anchor_data *d, const ll_anchor_model *m, double *out)
 {
     enum { WINDOWS = 64 };
     const size_t n = d->n_train < WINDOWS ? d->n_train : WINDOWS;
@@ -113,7 +111,7 @@ typedef struct contest {
     const ll_anchor_data       *d;
     const ll_anchor_model_opts *o;
     const ll_anchor_model      *base;
-    double                      scale; /* of mean_scale */
+    double                      scale; /* of anchor_mean_scale */
     double                      out;   /* of share_outside */
     bool                        positive;
     bool                        without_climate; /* candidates have none, whatever the base has */
@@ -132,6 +130,13 @@ void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool sl
     k->damping = slope ? DAMPING / h : 0.0;
 }
 
+void anchor_kernel_scale(ll_anchor_kernel *k, double scale)
+{
+    for (int32_t i = 0; i < k->n_terms; i++) k->a[i] *= scale;
+    k->nu *= scale;
+    k->q *= scale;
+}
+
 static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovation, double walk)
 {
     ll_anchor_kernel k = anchor_kernel_still(c->base->kernel);
@@ -146,11 +151,7 @@ static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovati
     if (kind != NONE) anchor_start_level(&k, &c->base->spec, kind == SLOPE);
     if (kind == WALK) k.q = 0.7 * walk;
     k.innovation = innovation;
-    for (int32_t i = 0; innovation && kind != WALK && i < k.n_terms; i++) k.a[i] *= c->scale;
-    if (innovation && kind != WALK) {
-        k.nu *= c->scale;
-        k.q *= c->scale;
-    }
+    if (innovation && kind != WALK) anchor_kernel_scale(&k, c->scale);
     return k;
 }
 
@@ -258,7 +259,7 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
     c.positive = may_take_logs(&o->chain, (*best)->chain->low[d->n_series]);
-    llap_status st = mean_scale(d, *best, &c.scale);
+    llap_status st = anchor_mean_scale(d, *best, &c.scale);
     if (st == LLAP_OK) st = try_tails(&c, &all);
     if (st == LLAP_OK && all && c.positive) st = try_logs(&c);
     if (st == LLAP_OK) {

@@ -27,6 +27,11 @@ bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
 /* Gives k a level, or a slope, with the numbers that a fit starts from. */
 void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope);
 
+/* Mean square of the scales of training windows: what a kernel of the window's scale is multiplied
+ * by where windows have no scale of their own. */
+llap_status anchor_mean_scale(const ll_anchor_data *d, const ll_anchor_model *m, double *out);
+void        anchor_kernel_scale(ll_anchor_kernel *k, double scale);
+
 /* Kernels that periods are tried with: 0, where there is no question of any. And the trial, after
  * which o says how the rest is fitted. */
 int         anchor_period_kernels(const ll_anchor_model_opts *o);

@@ -148,6 +148,22 @@ static llap_status answer(const ll_anchor_model *m, const ll_anchor_kernel *k,
     return st;
 }
 
+llap_status anchor_forecast_terms(const ll_anchor_model *m, const ll_anchor_request *r,
+                                  double *term, double *level)
+{
+    batch       b = { 0 };
+    llap_status st = batch_init(&b, m, &m->kernel, r, 1);
+    if (st == LLAP_OK) st = ll_anchor_filter_terms(&m->kernel, b.window, b.mean[0], b.var[0], term);
+    if (st == LLAP_OK) {
+        set_laws(m, &m->calibration, anchor_floor(m), &b, r, 1);
+        *level = b.piece->m;
+        const size_t n = r->n_query * (size_t)(m->kernel.n_terms + 1);
+        for (size_t i = 0; i < n; i++) term[i] *= b.piece->s;
+    }
+    batch_deinit(&b, 1);
+    return st;
+}
+
 /* ---- forecasts that look at all series ---- */
 
 /* Requests first .. first + n - 1 have one origin, and each is about another series. */

@@ -100,12 +100,15 @@ llap_status anchor_choose_known(anchor_known *k, const ll_anchor_data *d, ll_anc
                                 ll_anchor_model **best)
 {
     const double           gain = 0.01;
-    const ll_anchor_kernel whiten = (*best)->kernel;
+    ll_anchor_kernel       whiten = (*best)->kernel;
     ll_known_opts          how = { .known = k->of };
     ll_anchor_model       *own = NULL, *other = NULL;
     assert(k->of != NULL && *best != NULL);
     if (!((*best)->valid_crps >= 0.0)) return LLAP_OK; /* nothing to choose by */
-    llap_status st = try_one(d, o, 0, *best, &how, &own);
+    double      scale = 1.0; /* rows are whitened in the scale of the chain, not of a window */
+    llap_status st = anchor_mean_scale(d, *best, &scale);
+    anchor_kernel_scale(&whiten, scale);
+    if (st == LLAP_OK) st = try_one(d, o, 0, *best, &how, &own);
     if (st == LLAP_OK) {
         how.whiten = &whiten;
         st = try_one(d, o, 1, *best, &how, &other);

@@ -1,6 +1,7 @@
 #include "anchor/window.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/error.h"
 
 #include <assert.h>
@@ -71,16 +72,7 @@ llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, 
     return st;
 }
 
-size_t anchor_after(const double *t, size_t n, double at)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (t[mid] <= at) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
-}
+size_t anchor_after(const double *t, size_t n, double at) { return ll_count_upto(t, n, at); }
 
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs)
 {

@@ -95,6 +95,12 @@ static inline double anchor_sd(double s, double var, double doubt)
     return doubt > 0.0 ? sqrt(s * s * var + doubt) : s * sqrt(var);
 }
 
+/* The laws of r given its own history up to origin, queries before it given what was read until
+ * then; and their means term by term: law.mean = *level + the sum of term [n_query,n_terms + 1],
+ * the level of a drift last. */
+llap_status anchor_forecast_terms(const ll_anchor_model *m, const ll_anchor_request *r,
+                                  double *term, double *level);
+
 /* A law of u from mean and variance of w at one query of window i. */
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
                         size_t q);

@@ -32,6 +32,7 @@ static int compare_rows(const void *x, const void *y)
     if (a->entity != b->entity) return a->entity < b->entity ? -1 : 1;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     if (a->origin != b->origin) return a->origin < b->origin ? -1 : 1;
+    if (a->scenario != b->scenario) return a->scenario < b->scenario ? -1 : 1;
     if (a->sample != b->sample) return a->sample < b->sample ? -1 : 1;
     return (a->time > b->time) - (a->time < b->time);
 }
@@ -118,6 +119,30 @@ static void show_paths(ll_fan *fan, size_t paths, const double *line)
     fan->path = line;
 }
 
+/* Lines of all scenarios; row [n] has them behind one another, each about the same times. */
+static llap_status take_scenarios(drawing *d, ll_fan *fan, const plot_row *row, size_t n)
+{
+    const size_t     all = (size_t)d->a->n_scenarios, steps = n / all;
+    const bool       band = d->fans.n_bands > 0;
+    ll_fan_scenario *s = ll_arena_new(&d->arena, all, sizeof *s);
+    double          *line = ll_arena_new(&d->arena, 3 * n, sizeof *line);
+    if (s == NULL || line == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (row[i].is.time != row[i % steps].is.time || row[i].is.scenario != (int32_t)(i / steps))
+            return ll_fail(LLAP_EINVAL, "scenarios are about different times");
+        line[i] = row[i].number[d->middle];
+        line[n + i] = band ? row[i].number[d->low[0]] : 0;
+        line[2 * n + i] = band ? row[i].number[d->high[0]] : 0;
+    }
+    for (size_t k = 0; k < all; k++)
+        s[k] = (ll_fan_scenario){ .middle = line + k * steps,
+                                  .low = band ? line + n + k * steps : NULL,
+                                  .high = band ? line + 2 * n + k * steps : NULL };
+    fan->scenario = s;
+    fan->middle = NULL;
+    return LLAP_OK;
+}
+
 /* Three horizons of history, the forecast, and the truth as far as the panel has it. */
 static llap_status forecast_fan(drawing *d, ll_fan *fan, const plot_row *row, size_t n, int64_t v)
 {
@@ -131,6 +156,11 @@ static llap_status forecast_fan(drawing *d, ll_fan *fan, const plot_row *row, si
         time[i] = row[i].is.time;
         if (draws) line[i] = row[i].number[0];
         else put_numbers(d, line, n, i, row[i].number, 0);
+    }
+    if (d->a->n_scenarios > 0) {
+        st = take_scenarios(d, fan, row, n);
+        if (st != LLAP_OK) return st;
+        steps = n / (size_t)d->a->n_scenarios;
     }
     fan->n = (int64_t)steps;
     if (draws) show_paths(fan, paths, line);
@@ -238,7 +268,12 @@ static llap_status make_fans(drawing *d, const plot_row *row)
 
 llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
 {
-    drawing d = { .a = a, .p = panel, .fans = { .axis = a->axis } };
+    drawing d = { .a = a,
+                  .p = panel,
+                  .fans = {
+                      .axis = a->axis, .n_scenarios = a->n_scenarios, .scenarios = a->scenario } };
+    if (a->n_scenarios > 0 && (a->kind & LL_ANSWER_SAMPLES) != 0)
+        return ll_fail(LLAP_EUNSUPPORTED, "samples of scenarios are not drawn: ask for quantiles");
     d.fans.kind = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? LL_FAN_IMPUTATION : LL_FAN_FORECAST;
     plot_row   *row = ll_new(a->n_rows, sizeof *row);
     llap_status st = row == NULL ? LLAP_ENOMEM : LLAP_OK;

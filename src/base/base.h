@@ -8,7 +8,8 @@
  *   file.h, scratch.h         mapping, atomic writing; arrays larger than the memory
  *   text.h                    UTF-8 and "did you mean"
  *   safetensors.h             the file format of models
- *   sort.h, crps.h            sorting of numbers, and by bytes; the one CRPS of members
+ *   sort.h, bisect.h          sorting of numbers, and by bytes; places in sorted ones
+ *   crps.h                    the one CRPS of members
  *   log.h, progress.h, cpu.h  what the caller hears; what the processor can do
  *
  * Inside it: json, time (times, zones, durations) and rng (random numbers).

@@ -25,8 +25,6 @@ void ll_kind_add(ll_kind_look *k, double y)
     k->sum += y;
     k->zeros += y == 0.0;
     k->fractions += y != floor(y);
-    k->near_0 += y < .1;
-    k->near_1 += y > .9;
     if (k->n_last == 2) {
         const double bend = y - 2.0 * k->last[0] + k->last[1];
         k->bend_sum += bend * bend;
@@ -54,8 +52,7 @@ ll_kind ll_kind_found(const ll_kind_look *k)
         (has_many_zeros(k) || (k->sum < LOW_MEAN * k->n && is_noisy(k))))
         return LL_KIND_COUNT;
     if (whole) return LL_KIND_WHOLE;
-    if (k->least >= 0.0 && k->most <= 1.0 && k->near_0 > 0.0 && k->near_1 > 0.0)
-        return LL_KIND_SHARE;
+    if (k->least >= 0.0 && k->most <= 1.0 && k->least < .1 && k->most > .9) return LL_KIND_SHARE;
     return k->least >= 0.0 && has_many_zeros(k) ? LL_KIND_POSITIVE : LL_KIND_ANY;
 }
 
@@ -65,6 +62,12 @@ bool ll_kind_floored(const ll_kind_look *k, ll_kind kind)
     if (kind == LL_KIND_ANY || !(k->least >= 0.0)) return false;
     return has_many_zeros(k) ||
            (k->zeros >= ENOUGH_ZEROS && k->zeros >= SOME_ZEROS * k->n && is_noisy(k));
+}
+
+bool ll_kind_percentage(const ll_kind_look *k, ll_kind kind)
+{
+    if (k->n < ENOUGH || k->least < 0.0 || k->most > 100.0) return false;
+    return k->most == 100.0 || (kind != LL_KIND_COUNT && k->least < 10.0 && k->most > 90.0);
 }
 
 const char *ll_kind_words(ll_kind k)

@@ -27,7 +27,6 @@ extern const char *const ll_kind_names[LL_KINDS + 1]; /* any, count, whole ..; c
 typedef struct ll_kind_look {
     double n, sum, least, most;
     double zeros, fractions; /* values that are 0, and that are not whole */
-    double near_0, near_1;   /* below .1, beyond .9 */
     double bends, bend_sum;  /* of second differences: how many, sum of their squares */
     double last[2];          /* of the series, the latest first */
     int    n_last;
@@ -43,6 +42,10 @@ ll_kind ll_kind_found(const ll_kind_look *k);
 /* Is there a floor at 0 below the values? Shares, and positive ones: always. Others: none is
  * negative and more than 5 % are 0, or 1 % (ten at least) of values as noisy as counts. */
 bool ll_kind_floored(const ll_kind_look *k, ll_kind kind);
+
+/* Whether values look like percentages: within [0, 100], and reaching to 100 or near to both ends.
+ * Nobody is bound by it: temperatures may look so too. */
+bool ll_kind_percentage(const ll_kind_look *k, ll_kind kind);
 
 /* "counts", "whole numbers" ..., for people. */
 const char *ll_kind_words(ll_kind k);

@@ -49,6 +49,7 @@ typedef struct cli_row {
     const char *help;   /* instead of the option's, with the default; NULL: the option's */
     const char *alone;  /* word that the option means where none of its words follows; NULL: one
                            must */
+    bool joins;         /* given again, the lists are joined */
 } cli_row;
 
 /* Where in the options of a command the struct of a table lies. */
@@ -98,11 +99,12 @@ typedef struct cli_option {
     char               arg[64];  /* "" of a flag */
     char               help[256];
     const llap_option *table, *option;
-    const char        *alone; /* as in cli_row */
-    size_t offset;            /* of the table's struct in the command's options, or in cli_common */
-    bool   common;            /* the latter */
-    bool   everywhere;        /* every command has it */
-    bool   idle;              /* this one has no use for it */
+    const char        *alone; /* as in cli_row, as the next */
+    bool               joins;
+    size_t offset;     /* of the table's struct in the command's options, or in cli_common */
+    bool   common;     /* the latter */
+    bool   everywhere; /* every command has it */
+    bool   idle;       /* this one has no use for it */
 } cli_option;
 
 /* Option number i of the command: its own first, then those that all have. False: there are no

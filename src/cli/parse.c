@@ -206,6 +206,18 @@ static bool is_word(const cli_option *o, const char *text)
     return false;
 }
 
+/* A list with what the command line has given before; NULL: too long. What a file gives does not
+ * join. */
+static const char *join(const cli_option *o, const void *options, const char *value)
+{
+    char        both[8192];
+    const char *before =
+        *(const char *const *)((const char *)options + o->offset + o->option->offset);
+    if (before == NULL || place_of(o->option) != NULL) return value;
+    const int n = snprintf(both, sizeof both, "%s,%s", before, value);
+    return n >= 0 && n < (int)sizeof both ? keep(both) : NULL;
+}
+
 /* The option that argv[*i] names, with its value, for which *i goes on. */
 static llap_status take_option(const cli_command *command, int argc, char **argv, int *i,
                                cli_common *common, void *options)
@@ -229,6 +241,8 @@ static llap_status take_option(const cli_command *command, int argc, char **argv
         else return cli_usage(command->name, "--%s expects %s", o.name, o.arg);
     }
     if (o.idle) common->idle = keep(o.name);
+    if (o.joins) value = join(&o, options, value);
+    if (value == NULL) return cli_usage(command->name, "--%s: too much", o.name);
     const llap_status st = set_option(command->name, &o, value, common, options);
     if (st == LLAP_OK) remember_place(o.option, NULL);
     return st;

@@ -87,6 +87,21 @@ llap_status cli_spare(const char *command, const char *output, int n, char **ope
 /* Both paths lead to one file, that is there. */
 bool cli_same_file(const char *a, const char *b);
 
+/* Scenarios of a list "cold=cold.csv,warm=warm.csv"; without a name, that of the file. { 0 }
+ * without a list. Caller owns them (cli_scenarios_free), also after a failure. */
+enum { CLI_SCENARIOS = 16 };
+typedef struct cli_scenarios {
+    llap_scenario is[CLI_SCENARIOS];
+    llap_panel   *panel[CLI_SCENARIOS];
+    char         *text[CLI_SCENARIOS]; /* behind names and files */
+    int64_t       n;
+} cli_scenarios;
+
+llap_status cli_read_scenarios(const cli_common *common, const char *command,
+                               const llap_read_opts *how, const char *list, const cli_output *to,
+                               cli_scenarios *out);
+void        cli_scenarios_free(cli_scenarios *s);
+
 /* Draws the answer to a question about panel, writes it or, with --json, prints it; destroys it. */
 llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,
                            const cli_output *to);

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/bisect.h"
 #include "base/error.h"
 #include "data/panel_words.h"
 
@@ -209,13 +210,14 @@ int64_t ll_panel_find_var(const llap_panel *p, const char *name)
 
 int64_t ll_panel_find_row(const llap_panel *p, int64_t entity, int64_t time)
 {
-    int64_t low = p->start[entity], high = p->start[entity + 1];
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (p->time[mid] < time) low = mid + 1;
-        else high = mid;
-    }
-    return low < p->start[entity + 1] && p->time[low] == time ? low : -1;
+    const int64_t end = p->start[entity + 1];
+    const int64_t row = ll_first_from(p->time, p->start[entity], end, time);
+    return row < end && p->time[row] == time ? row : -1;
+}
+
+int64_t ll_panel_row_after(const llap_panel *p, int64_t entity, int64_t time)
+{
+    return ll_first_after(p->time, p->start[entity], p->start[entity + 1], time);
 }
 
 int64_t ll_panel_count_observed(const llap_panel *p)

@@ -92,6 +92,8 @@ int64_t ll_panel_find_var(const llap_panel *p, const char *name);
 
 /* The row of an entity at that time, -1 when there is none; by bisection. */
 int64_t ll_panel_find_row(const llap_panel *p, int64_t entity, int64_t time);
+/* The first row of an entity after that time; behind its last row when there is none. */
+int64_t ll_panel_row_after(const llap_panel *p, int64_t entity, int64_t time);
 
 int64_t ll_panel_count_observed(const llap_panel *p);
 

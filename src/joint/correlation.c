@@ -139,6 +139,12 @@ static void find_factors(const double *C, size_t n, size_t rank, double *G, doub
 
 /* ---- a law ---- */
 
+float ll_joint_clip(double residual)
+{
+    if (isnan(residual)) return NAN; /* fmin and fmax would take the other number */
+    return (float)fmax(-LL_JOINT_CLIP, fmin(residual, LL_JOINT_CLIP));
+}
+
 llap_status ll_joint_fit(const float *residual, size_t rows, size_t n, const double *fade,
                          ll_joint **out)
 {

@@ -67,13 +67,16 @@ void ll_joint_xi(const ll_joint *j, size_t s, uint64_t name, uint64_t seed, uint
 
 /* ---- finding one ---- */
 
+#define LL_JOINT_CLIP 4.0
+/* A residual held within +-LL_JOINT_CLIP; NaN, which is not known, stays NaN. */
+float ll_joint_clip(double residual);
+
 /* residual [n,rows]: what forecasts of each series were wrong by, in their deviations, held within
  * +-LL_JOINT_CLIP; NaN: not known; a column belongs to one origin and time. Correlations are about
  * 0, where forecasts have their mean, of the columns that both series know, and 0 where those are
  * fewer than LL_JOINT_COMMON. fade [n,n]: what the paths of two series keep of a correlation of
  * their normals, in (0, 1]; NULL: all. Shrunk by .95, eigenvalues at least 1e-3. Caller owns *out;
  * NULL: nothing is correlated, or there are more than LL_JOINT_MAX series. */
-#define LL_JOINT_CLIP 4.0
 llap_status ll_joint_fit(const float *residual, size_t rows, size_t n, const double *fade,
                          ll_joint **out);
 

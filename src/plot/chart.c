@@ -30,6 +30,12 @@ void ll_chart_grid(const ll_chart *c, const ll_tick *x, int n_x, const ll_tick *
     ll_canvas_line(c->canvas, c->left, foot, c->left + c->width, foot, 1, LL_COLOUR_GREY);
 }
 
+double ll_chart_seconds(int64_t t, int64_t zero)
+{
+    const uint64_t apart = t < zero ? (uint64_t)zero - (uint64_t)t : (uint64_t)t - (uint64_t)zero;
+    return (t < zero ? -1e-9 : 1e-9) * (double)apart;
+}
+
 double ll_chart_label_width(ll_canvas *c, const ll_tick *tick, int n)
 {
     double widest = 0;

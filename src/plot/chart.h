@@ -28,6 +28,9 @@ double ll_chart_y(const ll_chart *c, double y);
 /* Lines of the grid with their labels: vertical ones at x, horizontal ones at y; and the foot. */
 void ll_chart_grid(const ll_chart *c, const ll_tick *x, int n_x, const ll_tick *y, int n_y);
 
+/* Seconds from zero to t, in ticks, which may lie further apart than an int64 holds. */
+double ll_chart_seconds(int64_t t, int64_t zero);
+
 /* Widest label of an axis, in points. */
 double ll_chart_label_width(ll_canvas *c, const ll_tick *tick, int n);
 

@@ -11,6 +11,9 @@
 enum { PAGE = 960, HEAD = 84, LEFT = 24, BETWEEN = 36, TITLE_ROOM = 24, FOOT_ROOM = 50 };
 
 static const ll_colour band_colour[LL_FAN_BANDS] = { 0xd9e8f3, 0xaed0e6, 0x7bb4d8, 0x4b98c6 };
+static const ll_colour scenario_colour[LL_FAN_SCENARIOS] = {
+    LL_COLOUR_BLUE, LL_COLOUR_AMBER, LL_COLOUR_GREEN, LL_COLOUR_PINK, LL_COLOUR_SKY, LL_COLOUR_GREY,
+};
 static const ll_colour missing_colour = 0xf0f0f0, range_colour = 0xcc79a7;
 
 typedef struct page {
@@ -23,13 +26,6 @@ typedef struct page {
 } page;
 
 /* ---- one field ------------------------------------------------------------------------------- */
-
-/* Two times may lie further apart than an int64 holds. */
-static double seconds_after(int64_t t, int64_t zero)
-{
-    const uint64_t apart = t < zero ? (uint64_t)zero - (uint64_t)t : (uint64_t)t - (uint64_t)zero;
-    return (t < zero ? -1e-9 : 1e-9) * (double)apart;
-}
 
 /* The stretch of time that the field shows. */
 static void field_span(const ll_fan *fan, int64_t *first, int64_t *last)
@@ -48,7 +44,7 @@ static double usual_gap(page *g, const ll_fan *fan)
 {
     int64_t m = 0;
     for (int64_t i = 1; i < fan->n_seen; i++)
-        g->y[m++] = seconds_after(fan->seen_time[i], fan->seen_time[i - 1]);
+        g->y[m++] = ll_chart_seconds(fan->seen_time[i], fan->seen_time[i - 1]);
     if (m < 3) return INFINITY;
     ll_sort_doubles(g->y, (size_t)m);
     return g->y[m / 2];
@@ -72,10 +68,10 @@ static void draw_silence(const ll_chart *c, double origin)
 static void draw_missing(const ll_chart *c, const ll_fan *fan, int64_t zero, double usual,
                          bool ends)
 {
-    if (!ends && fan->n_seen == 0) draw_silence(c, seconds_after(fan->origin, zero));
+    if (!ends && fan->n_seen == 0) draw_silence(c, ll_chart_seconds(fan->origin, zero));
     for (int64_t i = ends ? 0 : 1; i < fan->n_seen + (ends ? 1 : 0); i++) {
-        const double from = i == 0 ? c->x0 : seconds_after(fan->seen_time[i - 1], zero);
-        const double to = i == fan->n_seen ? c->x1 : seconds_after(fan->seen_time[i], zero);
+        const double from = i == 0 ? c->x0 : ll_chart_seconds(fan->seen_time[i - 1], zero);
+        const double to = i == fan->n_seen ? c->x1 : ll_chart_seconds(fan->seen_time[i], zero);
         if (is_hole(to - from, usual))
             ll_chart_stripe(c, i == 0 ? from : from + 0.5 * usual,
                             i == fan->n_seen ? to : to - 0.5 * usual, missing_colour);
@@ -90,7 +86,7 @@ static void draw_seen(page *g, const ll_chart *c, const ll_fan *fan, int64_t zer
     int64_t n = 0, before = -1;
     for (int64_t i = 0; i < fan->n_seen; i++) {
         if ((fan->seen_time[i] > fan->origin) != after) continue;
-        const double x = seconds_after(fan->seen_time[i], zero);
+        const double x = ll_chart_seconds(fan->seen_time[i], zero);
         if (before >= 0 && is_hole(x - g->x[before], usual)) g->x[n] = x, g->y[n++] = NAN;
         g->x[n] = x;
         g->y[n] = fan->seen[i];
@@ -102,12 +98,31 @@ static void draw_seen(page *g, const ll_chart *c, const ll_fan *fan, int64_t zer
 
 static void fill_times(page *g, const ll_fan *fan, int64_t zero)
 {
-    for (int64_t i = 0; i < fan->n; i++) g->x[i] = seconds_after(fan->time[i], zero);
+    for (int64_t i = 0; i < fan->n; i++) g->x[i] = ll_chart_seconds(fan->time[i], zero);
+}
+
+static int64_t scenarios_drawn(const ll_fans *f)
+{
+    return f->n_scenarios < LL_FAN_SCENARIOS ? f->n_scenarios : LL_FAN_SCENARIOS;
+}
+
+static void draw_scenarios(page *g, const ll_chart *c, const ll_fan *fan)
+{
+    for (int64_t k = 0; k < scenarios_drawn(g->f); k++) {
+        const ll_fan_scenario *s = &fan->scenario[k];
+        if (s->low != NULL) ll_chart_line(c, fan->n, g->x, s->low, 0.7, scenario_colour[k]);
+        if (s->high != NULL) ll_chart_line(c, fan->n, g->x, s->high, 0.7, scenario_colour[k]);
+        ll_chart_line(c, fan->n, g->x, s->middle, 1.8, scenario_colour[k]);
+    }
 }
 
 static void draw_answer(page *g, const ll_chart *c, const ll_fan *fan, int64_t zero)
 {
     fill_times(g, fan, zero);
+    if (fan->scenario != NULL) {
+        draw_scenarios(g, c, fan);
+        return;
+    }
     for (int b = 0; b < g->f->n_bands; b++)
         if (fan->low[b] != NULL)
             ll_chart_band(c, fan->n, g->x, fan->low[b], fan->high[b], band_colour[b]);
@@ -144,6 +159,12 @@ static void field_range(const page *g, ll_chart *c, const ll_fan *fan)
             ll_chart_range(c, fan->n, fan->low[b]);
             ll_chart_range(c, fan->n, fan->high[b]);
         }
+    for (int64_t k = 0; fan->scenario != NULL && k < scenarios_drawn(g->f); k++) {
+        const ll_fan_scenario *s = &fan->scenario[k];
+        ll_chart_range(c, fan->n, s->middle);
+        if (s->low != NULL) ll_chart_range(c, fan->n, s->low);
+        if (s->high != NULL) ll_chart_range(c, fan->n, s->high);
+    }
     if (fan->n_paths > 0) ll_chart_range(c, fan->n_paths * fan->n, fan->path);
     if (fan->middle != NULL) ll_chart_range(c, fan->n, fan->middle);
     ll_chart_range_end(c);
@@ -185,7 +206,7 @@ static void draw_field(page *g, int64_t i)
     const int      n_x = ll_ticks_time(&g->f->axis, g->zone, first, length,
                                        (int)fmin(fmax(c.width / 62, 2), LL_TICKS_MAX), x);
     c.x0 = 0;
-    c.x1 = seconds_after(last, first);
+    c.x1 = ll_chart_seconds(last, first);
     draw_title(g, &c, fan);
     draw_missing(&c, fan, first, usual, g->f->kind == LL_FAN_IMPUTATION);
     ll_chart_grid(&c, x, n_x, y, n_y);
@@ -194,7 +215,7 @@ static void draw_field(page *g, int64_t i)
     draw_seen(g, &c, fan, first, usual, false, LL_COLOUR_INK);
     if (g->f->kind != LL_FAN_FORECAST) return;
     draw_seen(g, &c, fan, first, usual, true, LL_COLOUR_ORANGE);
-    const double at = ll_chart_x(&c, seconds_after(fan->origin, first));
+    const double at = ll_chart_x(&c, ll_chart_seconds(fan->origin, first));
     ll_canvas_line(g->canvas, at, c.top, at, c.top + c.height, 1, LL_COLOUR_GREY);
 }
 
@@ -223,6 +244,25 @@ static bool units_named(const ll_fans *f)
     return f->n > 0;
 }
 
+/* The names of the scenarios, and what their lines are. */
+static double draw_scenario_keys(page *g, double x)
+{
+    const ll_fans *f = g->f;
+    char           text[160];
+    for (int64_t k = 0; k < scenarios_drawn(f); k++)
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, scenario_colour[k],
+                         ll_text_show(f->scenarios[k]).text);
+    if (f->n_scenarios > LL_FAN_SCENARIOS)
+        snprintf(text, sizeof text, "the first %d of %lld scenarios", LL_FAN_SCENARIOS,
+                 (long long)f->n_scenarios);
+    else if (f->n_bands > 0)
+        snprintf(text, sizeof text, "%s, and %.3g %% between thin lines", f->middle,
+                 100 * f->cover[0]);
+    else return x;
+    ll_canvas_text(g->canvas, x, 54, LL_TEXT_LEFT, LL_CHART_SMALL, LL_COLOUR_GREY, text);
+    return x + ll_canvas_text_width(g->canvas, LL_CHART_SMALL, text) + 16;
+}
+
 static void draw_head(page *g)
 {
     const ll_fans *f = g->f;
@@ -248,9 +288,10 @@ static void draw_head(page *g)
     x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_INK, "measured");
     if (forecast && any_truth(g))
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_ORANGE, "measured later");
-    if (f->middle != NULL)
+    if (f->n_scenarios > 0) x = draw_scenario_keys(g, x);
+    else if (f->middle != NULL)
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_BLUE, f->middle);
-    for (int b = f->n_bands - 1; b >= 0; b--) {
+    for (int b = f->n_bands - 1; f->n_scenarios == 0 && b >= 0; b--) {
         snprintf(text, sizeof text, "%.3g %%", 100 * f->cover[b]);
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, band_colour[b], text);
     }

@@ -7,16 +7,22 @@
  * Where answers lie outside the range of training, a line shows the end of that range. Stretches
  * without a measurement, longer than usual between the measurements of the field, are
  * grey, and a forecast without any says so. The unit is that in the variable's name, "no2 (ppb)".
+ * Scenarios share a field, each with a line for the middle and two thin ones for its widest band.
  * Bands and lines are told apart with every kind of colour vision. */
 #ifndef LL_PLOT_FAN_PLOT_H
 #define LL_PLOT_FAN_PLOT_H
 
 #include "data/panel.h"
 
-#define LL_FAN_BANDS 4   /* of a field, at most */
-#define LL_FAN_FIELDS 12 /* of a picture, at most */
+#define LL_FAN_BANDS 4     /* of a field, at most */
+#define LL_FAN_FIELDS 12   /* of a picture, at most */
+#define LL_FAN_SCENARIOS 6 /* of a field, at most */
 
 typedef enum ll_fan_kind { LL_FAN_FORECAST, LL_FAN_IMPUTATION } ll_fan_kind;
+
+typedef struct ll_fan_scenario {       /* one of several answers about the same times */
+    const double *middle, *low, *high; /* [n] of the fan; the ends of the widest band, or NULL */
+} ll_fan_scenario;
 
 typedef struct ll_fan { /* one field; borrowed, times increasing */
     const char    *entity, *variable;
@@ -31,18 +37,21 @@ typedef struct ll_fan { /* one field; borrowed, times increasing */
     const double  *low[LL_FAN_BANDS], *high[LL_FAN_BANDS]; /* [n], widest first */
     int64_t        n_paths;                                /* instead of bands: single draws */
     const double  *path;                                   /* [n_paths,n] */
-    double         range[2];  /* least and largest training value, where known */
-    bool           beyond[2]; /* does the answer lie below, above them? */
+    const ll_fan_scenario *scenario;  /* [n_scenarios of the fans] instead of middle and bands */
+    double                 range[2];  /* least and largest training value, where known */
+    bool                   beyond[2]; /* does the answer lie below, above them? */
 } ll_fan;
 
 typedef struct ll_fans {
-    ll_fan_kind   kind;
-    ll_axis       axis;
-    const ll_fan *fan; /* [n], the first LL_FAN_FIELDS are drawn */
-    int64_t       n;
-    int           n_bands;
-    double        cover[LL_FAN_BANDS]; /* share of each band, 0.95 */
-    const char   *middle;              /* "median", "mean" */
+    ll_fan_kind        kind;
+    ll_axis            axis;
+    const ll_fan      *fan; /* [n], the first LL_FAN_FIELDS are drawn */
+    int64_t            n;
+    int                n_bands;
+    double             cover[LL_FAN_BANDS]; /* share of each band, 0.95 */
+    const char        *middle;              /* "median", "mean" */
+    int64_t            n_scenarios;         /* 0: none; the first LL_FAN_SCENARIOS are drawn */
+    const char *const *scenarios;           /* their names */
 } ll_fans;
 
 /* Errors as ll_canvas_create. */

@@ -5,6 +5,7 @@
  *                   marks of an axis; a field with axes; formats and colours
  *   inspect_plot.h  coverage and gaps of a panel
  *   fan_plot.h      forecasts and filled gaps
+ *   component_plot.h  what forecasts are made of
  *   score_plot.h    training curves, calibration
  *   poles_plot.h    poles
  *

@@ -136,13 +136,7 @@ static bool has_value(const llap_model *m, const llap_panel *p, const int64_t *v
                       const ll_queries *q, size_t i)
 {
     const int64_t e = q->entity[i], t = q->origin[i];
-    int64_t       lo = p->start[e], hi = p->start[e + 1]; /* the first row after t */
-    while (lo < hi) {
-        const int64_t mid = lo + (hi - lo) / 2;
-        if (p->time[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    for (int64_t r = lo - 1;
+    for (int64_t r = ll_panel_row_after(p, e, t) - 1;
          r >= p->start[e] && ll_elapsed(p->time[r], t) < (uint64_t)m->frame.context; r--)
         for (int64_t v = 0; v < m->frame.n_targets; v++)
             if (ll_panel_observed(p, r, var[v])) return true;

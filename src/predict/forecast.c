@@ -10,6 +10,7 @@
 #include "predict/network_members.h"
 #include "predict/outside.h"
 #include "predict/pool.h"
+#include "predict/scenarios.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/totals.h"
@@ -401,6 +402,35 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
     return st;
 }
 
+/* One answer for each scenario, then all as one. */
+static llap_status forecast_scenarios(llap_sampler *s, const llap_panel *panel,
+                                      const llap_forecast_opts *given, llap_answer **out)
+{
+    const int64_t       n = given->n_scenarios;
+    ll_scenarios        all = { 0 };
+    const llap_answer **answer = ll_new((size_t)n, sizeof *answer);
+    const char        **name = ll_new((size_t)n, sizeof *name);
+    llap_status         st = answer == NULL || name == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = ll_scenarios_init(&all, s->m, panel, given);
+    for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
+        llap_forecast_opts o = *given;
+        llap_panel        *p = NULL;
+        llap_answer       *one = NULL;
+        name[k] = given->scenarios[k].name;
+        o.log = ll_scenarios_log(&all, k);
+        st = ll_scenarios_panel(&all, k, &p);
+        if (st == LLAP_OK) st = forecast(s, p, &o, &one);
+        answer[k] = one;
+        llap_panel_destroy(p);
+    }
+    if (st == LLAP_OK) st = ll_answer_join(answer, n, name, out);
+    for (int64_t k = 0; answer != NULL && k < n; k++) llap_answer_destroy((llap_answer *)answer[k]);
+    ll_scenarios_deinit(&all);
+    ll_free((void *)answer);
+    ll_free((void *)name);
+    return st;
+}
+
 llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
                                   const llap_forecast_opts *given, llap_answer **out)
 {
@@ -412,7 +442,9 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     s->m = v.m; /* for this forecast */
-    if (st == LLAP_OK) st = forecast(s, panel, &o, out);
+    if (st == LLAP_OK)
+        st =
+            o.n_scenarios > 0 ? forecast_scenarios(s, panel, &o, out) : forecast(s, panel, &o, out);
     s->m = m;
     ll_static_view_deinit(&v);
     return st;

@@ -37,18 +37,6 @@ static void add_rows(const llap_panel *p, int64_t var, int64_t first, int64_t en
     }
 }
 
-/* The first row of entity e after time t. */
-static int64_t row_after(const llap_panel *p, int64_t e, int64_t t)
-{
-    int64_t lo = p->start[e], hi = p->start[e + 1];
-    while (lo < hi) {
-        const int64_t mid = lo + (hi - lo) / 2;
-        if (p->time[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
-}
-
 /* Of the contexts of all forecasts, or of all rows. */
 static share readings(const llap_model *m, const llap_panel *p, int64_t target, int64_t var,
                       const ll_queries *q)
@@ -61,7 +49,7 @@ static share readings(const llap_model *m, const llap_panel *p, int64_t target, 
         if (!range_of(m, p, target, e, &low, &high)) continue;
         int64_t end = p->start[e + 1], first = p->start[e];
         if (q != NULL) {
-            end = row_after(p, e, q->origin[i]);
+            end = ll_panel_row_after(p, e, q->origin[i]);
             first = end;
             while (first > p->start[e] &&
                    ll_elapsed(p->time[first - 1], q->origin[i]) < (uint64_t)m->frame.context)

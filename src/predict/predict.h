@@ -4,12 +4,14 @@
  *   forecaster.h                whatever can be scored; forecaster_anchor.c, forecaster_network.c,
  *                               forecaster_reference.c
  *   forecast.c                  llap_forecast and the sampler handle
+ *   components.h                what forecasts are made of
  *   network_members.h           the networks of a model, and who answers
  *   reference.h, reference_inputs.h:
  *                               models of the reference profile; what their networks take of a
  *                               batch
  *   pool.h                      several models as one
  *   impute.c, filler.h          gaps
+ *   scenarios.h                 other known inputs in the place of the data's
  *   totals.h, joint_draws.h     sums over entities; draws that go together
  *   outside.h                   answers where training has not been
  *   view/                       a panel as a model sees it, and what is asked

@@ -1,6 +1,7 @@
 #include "predict/totals.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -47,13 +48,9 @@ static llap_status count_entities(const ll_queries *q, const llap_panel *p, size
 
 static bool has_time(const ll_queries *q, size_t place, int64_t time)
 {
-    size_t lo = q->first[place], hi = q->first[place + 1];
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (q->time[mid] < time) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo < q->first[place + 1] && q->time[lo] == time;
+    const int64_t end = (int64_t)q->first[place + 1];
+    const int64_t at = ll_first_from(q->time, (int64_t)q->first[place], end, time);
+    return at < end && q->time[at] == time;
 }
 
 /* Adds the group of n forecasts, about the times of the first that all others have too. */

@@ -9,12 +9,17 @@
 
 typedef struct sums {
     double n, crps_a, crps_b, se_a, se_b;
+    double left_out; /* units */
 } sums;
 
 static void add(sums *s, const scoring_sum *a, const scoring_sum *b, bool units)
 {
     const scoring_errors *x = units ? &a->y : &a->z, *y = units ? &b->y : &b->z;
-    if (a->n != b->n) return; /* one had no answer somewhere: the unit compares nothing */
+    if (a->n_unanswered > 0 || b->n_unanswered > 0) { /* their sums are of different values */
+        s->left_out++;
+        return;
+    }
+    assert(a->n == b->n);
     s->n += a->n;
     s->crps_a += x->crps;
     s->crps_b += y->crps;
@@ -82,6 +87,7 @@ llap_status bootstrap_difference(const scoring_sum *a, const scoring_sum *b, int
     out->crps = range(crps_of, &all, drawn, n, room);
     out->mse = range(mse_of, &all, drawn, n, room);
     out->skill = range(skill_of, &all, drawn, n, room);
+    out->n_left_out = (int64_t)all.left_out;
     ll_free(drawn);
     ll_free(room);
     return LLAP_OK;

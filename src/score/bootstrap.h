@@ -23,6 +23,7 @@ typedef struct bootstrap_result {
     bootstrap_range crps; /* mean of a - mean of b */
     bootstrap_range mse;
     bootstrap_range skill; /* 1 - mean CRPS of a / that of b */
+    int64_t n_left_out;    /* units in which one of them did not answer all: they compare nothing */
 } bootstrap_result;
 
 /* a and b are [n_units], about the same values. LLAP_ENOMEM. */

@@ -223,11 +223,7 @@ static void pool_units(const scoring *s, int i, scoring_sum *out)
     memset(out, 0, (size_t)s->n_units * sizeof *out);
     for (int64_t k = 0; k < s->n_targets; k++) {
         const scoring_sum *from = scoring_units(s, i, k);
-        for (int64_t u = 0; u < s->n_units; u++) {
-            out[u].n += from[u].n;
-            out[u].z.crps += from[u].z.crps;
-            out[u].z.se += from[u].z.se;
-        }
+        for (int64_t u = 0; u < s->n_units; u++) scoring_sum_add(&out[u], &from[u]);
     }
 }
 
@@ -307,6 +303,8 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     if (__builtin_mul_overflow(STEPS_APART, e->m->frame.step, &e->stride)) e->stride = INT64_MAX;
     llap_status st = ll_backend_choose(o->device, o->precision, &e->backend);
     if (st == LLAP_OK) st = ll_seasons_parse(o->season, &e->m->frame, &e->panel->axis, &e->seasons);
+    if (st == LLAP_OK && o->season != NULL)
+        st = ll_seasons_check(&e->seasons, &e->m->frame, e->panel);
     return st != LLAP_OK || o->stride == NULL
                ? st
                : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);

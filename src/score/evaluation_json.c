@@ -72,6 +72,7 @@ static void put_difference(ll_json_writer *w, const llap_score_difference *d)
     put_range(w, "crps", &d->crps);
     put_range(w, "mse", &d->mse);
     put_range(w, "skill", &d->skill);
+    if (d->n_left_out > 0) ll_json_put_int(w, "units_left_out", d->n_left_out);
     ll_json_close(w, '}');
 }
 
@@ -81,6 +82,7 @@ static void put_forecaster(ll_json_writer *w, const llap_scores *s, int64_t i, i
     const llap_score_columns *entities = llap_scores_by_entity(s, i, variable);
     ll_json_open(w, NULL, '{');
     ll_json_put_string(w, "name", s->info.forecasters[i]);
+    if (x->n_unanswered > 0) ll_json_put_int(w, "values_not_answered", x->n_unanswered);
     put_scale(w, x);
     ll_json_put_double(w, "energy", x->energy);
     ll_json_put_int(w, "energy_windows", x->n_energy);

@@ -184,6 +184,32 @@ static void put_count(FILE *f, int64_t n, const char *of, const char *one)
     fprintf(f, "%lld %s%s%s", (long long)n, of, one, n == 1 ? "" : "s");
 }
 
+/* "3 days" */
+static void put_units(FILE *f, const llap_scores_info *a, int64_t n)
+{
+    if (n != 1 && strcmp(a->unit, "entity") == 0) fprintf(f, "%lld entities", (long long)n);
+    else put_count(f, n, "", a->unit);
+}
+
+/* Who did not answer everything, and what the comparison with the model lacks for it. */
+static void put_unanswered(FILE *f, const llap_scores *s, int64_t variable)
+{
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) {
+        const llap_score_row        *x = llap_scores_at(s, i, variable);
+        const llap_score_difference *d = llap_scores_against(s, i, variable);
+        if (x->n_unanswered == 0) continue;
+        fprintf(f, "  %s has no answer to %lld of ", s->info.forecasters[i],
+                (long long)x->n_unanswered);
+        put_count(f, x->n + x->n_unanswered, "", "value");
+        fprintf(f, ": not scored");
+        if (d != NULL) {
+            fprintf(f, ", and not compared on ");
+            put_units(f, &s->info, d->n_left_out);
+        }
+        fprintf(f, "\n");
+    }
+}
+
 static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
 {
     const bool    pooled = variable == LLAP_ALL;
@@ -202,6 +228,7 @@ static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
             l.of[1].width, "MSE", l.of[2].width, "MAE", "in 50, 80, 95 %",
             s->look.paper ? "  paper CRPS      MSE" : "");
     for (int64_t i = 0; i < s->info.n_forecasters; i++) put_row(f, s, &l, i, variable);
+    put_unanswered(f, s, variable);
     put_joint(f, s, variable);
     if (best >= 0) put_verdict(f, s, l.units, best, variable);
     /* Where the anchor answers there is nothing to compare it with itself for. */
@@ -258,10 +285,9 @@ static void put_variables(FILE *f, const llap_scores *s)
 
 static void put_ending(FILE *f, const llap_scores_info *a, bool impute)
 {
-    const bool one = a->n_units == 1, entity = strcmp(a->unit, "entity") == 0;
-    fprintf(f, "intervals of differences: %lld draws of %lld %s%s in runs of %lld\n",
-            (long long)a->n_draws, (long long)a->n_units, entity && !one ? "entities" : a->unit,
-            entity || one ? "" : "s", (long long)a->run);
+    fprintf(f, "intervals of differences: %lld draws of ", (long long)a->n_draws);
+    put_units(f, a, a->n_units);
+    fprintf(f, " in runs of %lld\n", (long long)a->run);
     if (!impute && a->n_samples < EVALUATION_SAMPLES)
         fprintf(f, "50, 80, 95 %% rest on %lld samples; they are steady from %d on\n",
                 (long long)a->n_samples, EVALUATION_SAMPLES);

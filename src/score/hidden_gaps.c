@@ -1,6 +1,7 @@
 #include "score/hidden_gaps.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
@@ -58,17 +59,11 @@ typedef struct guess {
 static guess guess_at(const fill_set *s, naive which, int64_t target, int64_t entity, int64_t time)
 {
     const ll_target_readings *r = &s->r.of[target];
-    int64_t                   low = r->start[entity], high = r->start[entity + 1];
-    const int64_t             first = low, end = high;
-    while (low < high) { /* the first reading after time */
-        const int64_t mid = low + (high - low) / 2;
-        if (r->time[mid] <= time) low = mid + 1;
-        else high = mid;
-    }
-    const int64_t before = low - 1, after = low;
-    const bool    back = before >= first, ahead = after < end && which == LINEAR;
-    double        far = INFINITY;
-    guess         g = { .value = s->scale[target * s->p->n_entities + entity].mean };
+    const int64_t             first = r->start[entity], end = r->start[entity + 1];
+    const int64_t             after = ll_first_after(r->time, first, end, time), before = after - 1;
+    const bool                back = before >= first, ahead = after < end && which == LINEAR;
+    double                    far = INFINITY;
+    guess                     g = { .value = s->scale[target * s->p->n_entities + entity].mean };
     if (back) far = (double)(time - r->time[before]), g.value = r->value[before];
     if (ahead && !back) g.value = r->value[after];
     if (ahead) far = fmin(far, (double)(r->time[after] - time));

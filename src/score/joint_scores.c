@@ -1,6 +1,7 @@
 #include "score/joint_scores.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/rng/rng.h"
 #include "score/metric.h"
 
@@ -85,13 +86,8 @@ static double truth_of(const scoring_block *b, int64_t window, int64_t target, i
 /* Place of a time among the queries of a window; -1: it is not asked. */
 static int64_t query_at(const ll_forecast_window *w, int64_t time)
 {
-    int64_t low = 0, high = w->n_query;
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (w->time[mid] < time) low = mid + 1;
-        else high = mid;
-    }
-    return low < w->n_query && w->time[low] == time ? low : -1;
+    const int64_t q = ll_first_from(w->time, 0, w->n_query, time);
+    return q < w->n_query && w->time[q] == time ? q : -1;
 }
 
 static int bin_of(const double *x, int64_t n, double y, double u)

@@ -85,7 +85,6 @@ static llap_status learn(opponent_set *s, const ll_windows *w, const ll_split *s
     if (split->n[part] == 0) part = LL_PART_TRAIN;
     s->gaussian = ll_new((size_t)s->r.n_targets, sizeof *s->gaussian);
     llap_status st = s->gaussian == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / BAR_MEMBERS);
     for (int64_t k = 0; st == LLAP_OK && k < s->r.n_targets; k++) {
         st = opponent_learn_ar1(s, k, w, split);
         const bool known = s->gaussian[k].known;

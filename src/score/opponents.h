@@ -43,6 +43,8 @@ typedef struct ll_seasons {
  * names season. */
 llap_status ll_seasons_parse(const char *text, const ll_model_frame *frame, const ll_axis *axis,
                              ll_seasons *out);
+/* LLAP_EOPTION: a season is longer than all of the data, and nothing was a season ago. */
+llap_status ll_seasons_check(const ll_seasons *s, const ll_model_frame *frame, const llap_panel *p);
 
 typedef struct ll_opponents {
     int                  n; /* those that make sense on this data */

@@ -1,6 +1,7 @@
 #include "score/readings.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "data/windows/scaling.h"
 
 #include <assert.h>
@@ -53,31 +54,21 @@ void ll_readings_deinit(ll_readings *r)
     *r = (ll_readings){ 0 };
 }
 
-/* The first of x[first .. end) that is not below `bound`. */
-static int64_t from(const int64_t *x, int64_t first, int64_t end, int64_t bound)
-{
-    while (first < end) {
-        const int64_t mid = first + (end - first) / 2;
-        if (x[mid] < bound) first = mid + 1;
-        else end = mid;
-    }
-    return first;
-}
-
 ll_readings_range ll_readings_within(const ll_readings *r, int64_t target, int64_t entity,
                                      int64_t first, int64_t end)
 {
     assert(target >= 0 && target < r->n_targets && entity >= 0 && entity < r->n_entities);
     const ll_target_readings *t = &r->of[target];
     const int64_t             a = t->start[entity], b = t->start[entity + 1];
-    return (ll_readings_range){ from(t->row, a, b, first), from(t->row, a, b, end) };
+    return (ll_readings_range){ ll_first_from(t->row, a, b, first),
+                                ll_first_from(t->row, a, b, end) };
 }
 
 int64_t ll_readings_nearest(const ll_readings *r, int64_t target, ll_readings_range s, int64_t time,
                             int64_t within)
 {
     const int64_t *t = r->of[target].time;
-    const int64_t  after = from(t, s.first, s.end, time);
+    const int64_t  after = ll_first_from(t, s.first, s.end, time);
     int64_t        best = -1;
     if (after > s.first && time - t[after - 1] <= within) best = after - 1;
     if (after < s.end && t[after] - time <= within &&

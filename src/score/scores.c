@@ -14,9 +14,11 @@ static double ratio(double sum, double n) { return n > 0 ? sum / n : (double)NAN
 
 /* ---- making them ---- */
 
-static llap_score_row score_on(const tally_scale *t, double n)
+static llap_score_row score_on(const tally *all, const tally_scale *t)
 {
+    const double   n = all->n;
     llap_score_row s = { .n = (int64_t)n,
+                         .n_unanswered = (int64_t)all->n_unanswered,
                          .crps = ratio(t->crps, n),
                          .mse = ratio(t->se, n),
                          .mae = ratio(t->ae_mean, n),
@@ -45,7 +47,7 @@ static llap_score_row score_on(const tally_scale *t, double n)
 
 static llap_score_row score_of(const tally *t)
 {
-    llap_score_row s = score_on(&t->z, t->n);
+    llap_score_row s = score_on(t, &t->z);
     s.energy = ratio(t->energy, t->n_energy);
     s.n_energy = (int64_t)t->n_energy;
     s.paper_crps = ratio(t->paper_crps, t->n);
@@ -86,7 +88,8 @@ static llap_score_range range_of(const bootstrap_range *r)
 
 static llap_score_difference difference_of(const bootstrap_result *r)
 {
-    return (llap_score_difference){ range_of(&r->crps), range_of(&r->mse), range_of(&r->skill) };
+    return (llap_score_difference){ range_of(&r->crps), range_of(&r->mse), range_of(&r->skill),
+                                    r->n_left_out };
 }
 
 static llap_status put_forecaster(llap_scores *s, const evaluation *e, int i)
@@ -101,7 +104,7 @@ static llap_status put_forecaster(llap_scores *s, const evaluation *e, int i)
         if (k == C) break;
         const scoring_cell *cell = scoring_at(&e->s, i, k);
         assert(s->by_entity == NULL || cell->entity != NULL);
-        s->units[i * C + k] = score_on(&t.y, t.n);
+        s->units[i * C + k] = score_on(&t, &t.y);
         s->in_units[i * C + k] = difference_of(&e->against_units[at]);
         st = columns_of(&s->arena, cell->lead, e->s.leads.n, &s->by_step[i * C + k]);
         if (st == LLAP_OK && s->by_entity != NULL)

@@ -164,6 +164,16 @@ static void block_score(block *b, const scoring_input *in)
     }
 }
 
+void scoring_sum_add(scoring_sum *s, const scoring_sum *more)
+{
+    s->n += more->n;
+    s->z.crps += more->z.crps;
+    s->z.se += more->z.se;
+    s->y.crps += more->y.crps;
+    s->y.se += more->y.se;
+    s->n_unanswered += more->n_unanswered;
+}
+
 /* In the order of windows. */
 static void block_add(const block *b, const scoring_input *in, int forecaster, scoring *out)
 {
@@ -179,12 +189,10 @@ static void block_add(const block *b, const scoring_input *in, int forecaster, s
             tally_brief_add(&cell->entity[in->w[at].entity], &ahead[l]);
         assert(in->unit[at] >= 0 && in->unit[at] < in->n_units);
         u += in->unit[at];
-        const scoring_sum x = { t->n, { t->z.crps, t->z.se }, { t->y.crps, t->y.se } };
-        u->n += x.n;
-        u->z.crps += x.z.crps;
-        u->z.se += x.z.se;
-        u->y.crps += x.y.crps;
-        u->y.se += x.y.se;
+        const scoring_sum x = {
+            t->n, { t->z.crps, t->z.se }, { t->y.crps, t->y.se }, t->n_unanswered
+        };
+        scoring_sum_add(u, &x);
         if (out->window != NULL) out->window[(forecaster * in->n_targets + k) * in->n + at] = x;
     }
 }

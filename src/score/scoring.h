@@ -75,9 +75,12 @@ typedef struct scoring_errors {
 } scoring_errors;
 
 typedef struct scoring_sum {
-    double         n;    /* values */
-    scoring_errors z, y; /* in standard deviations, in data units */
+    double         n;            /* values */
+    scoring_errors z, y;         /* in standard deviations, in data units */
+    double         n_unanswered; /* values that were not scored */
 } scoring_sum;
+
+void scoring_sum_add(scoring_sum *s, const scoring_sum *more);
 
 typedef struct scoring {
     int64_t       n_targets, n_windows, n_units, n_entities;

@@ -64,3 +64,21 @@ llap_status ll_seasons_parse(const char *text, const ll_model_frame *frame, cons
         if (st != LLAP_OK || *from == '\0') return st;
     }
 }
+
+llap_status ll_seasons_check(const ll_seasons *s, const ll_model_frame *frame, const llap_panel *p)
+{
+    uint64_t span = 0; /* of the entity that was watched longest */
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t first = p->start[e], end = p->start[e + 1];
+        if (end == first) continue;
+        const uint64_t own = ll_elapsed(p->time[first], p->time[end - 1]);
+        span = own > span ? own : span;
+    }
+    for (int i = 0; i < s->n; i++)
+        if ((uint64_t)s->ticks[i] > span)
+            return ll_fail(
+                LLAP_EOPTION, "season: '%s' is longer than the data, which spans %s",
+                s->name[i] + strlen("seasonal_"),
+                ll_span_list_of(frame, &(double){ (double)span / (double)frame->unit }, 1).text);
+    return LLAP_OK;
+}

@@ -310,11 +310,15 @@ static void add_constant(const tally_case *c, const ll_forecast_members *f, cons
 {
     law           y, z;
     const int64_t n = put_in_order(c, f->value, f->n, true, p);
-    if (n == 0) return;
-    law_init(&y, p->y, n, f->drawn, p->y_sum);
-    law_init(&z, p->z, n, f->drawn, p->z_sum);
-    for (int64_t q = 0; q < c->n_query; q++)
-        if (!isnan(c->truth[q])) add_query(c, q, &y, &z, NULL, NULL, out, lead);
+    if (n > 0) {
+        law_init(&y, p->y, n, f->drawn, p->y_sum);
+        law_init(&z, p->z, n, f->drawn, p->z_sum);
+    }
+    for (int64_t q = 0; q < c->n_query; q++) {
+        if (isnan(c->truth[q])) continue;
+        if (n > 0) add_query(c, q, &y, &z, NULL, NULL, out, lead);
+        else out->n_unanswered++;
+    }
 }
 
 static void add_members(const tally_case *c, const ll_forecast_members *f, const parts *p,
@@ -332,7 +336,10 @@ static void add_members(const tally_case *c, const ll_forecast_members *f, const
             double        drawn[TALLY_PAPER];
             const double *member = p->column + q * f->n;
             const int64_t n = put_in_order(c, member, f->n, false, p);
-            if (n == 0) continue;
+            if (n == 0) {
+                out->n_unanswered++;
+                continue;
+            }
             const bool fair = f->drawn && (f->law == NULL || !f->law[first + q]);
             law_init(&y, p->y, n, fair, p->y_sum);
             law_init(&z, p->z, n, fair, p->z_sum);

@@ -31,8 +31,9 @@ typedef struct tally_scale {
 } tally_scale;
 
 typedef struct tally {
-    double      n;    /* values */
-    tally_scale z, y; /* in standard deviations of training, in data units */
+    double      n;            /* values */
+    double      n_unanswered; /* values that were not scored: no member was finite */
+    tally_scale z, y;         /* in standard deviations of training, in data units */
     double      pit[TALLY_BINS];
     double      n_energy, energy; /* windows whose members are paths; standard deviations */
     /* As the paper's tables: 25 samples, the distances of 200 drawn pairs of them, error of their

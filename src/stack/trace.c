@@ -1,6 +1,7 @@
 #include "stack/trace.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <assert.h>
 #include <math.h>
@@ -32,16 +33,7 @@ void ll_trace_add(ll_trace *r, double t, double x)
     r->n++;
 }
 
-size_t ll_trace_upto(const ll_trace *r, double s)
-{
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (r->t[mid] <= s) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
-}
+size_t ll_trace_upto(const ll_trace *r, double s) { return ll_count_upto(r->t, r->n, s); }
 
 double ll_trace_at(const ll_trace *r, double s, double oldest)
 {

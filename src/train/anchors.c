@@ -250,7 +250,7 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     if (st == LLAP_OK) st = ll_frame_split(f, w, &split);
     if (st == LLAP_OK && split->n[LL_PART_TRAIN] == 0)
         st = ll_fail(LLAP_EINVAL, "no observed value in the training part");
-    if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var, &how.chain.values);
+    if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var, o->log, &how.chain.values);
     if (st == LLAP_OK)
         st = fit_windows(w, split, &how, recipe->valid_rows, f, var, x->statics, out);
     ll_split_destroy(split);
@@ -276,7 +276,7 @@ static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
         st = options(o, recipe, f, f->target[i], &how);
         if (st == LLAP_OK) st = ll_frame_windows(f, p, &var[i], 1, &w);
         if (st == LLAP_OK) st = ll_frame_split(f, w, &split);
-        if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var[i], &how.chain.values);
+        if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var[i], NULL, &how.chain.values);
         if (st == LLAP_OK)
             end[i] = (i > 0 ? end[i - 1] : 0) +
                      ll_anchor_model_steps(&how, (size_t)p->n_entities, split->n[LL_PART_VAL] > 0);

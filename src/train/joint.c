@@ -191,25 +191,12 @@ static llap_status answer(look *l, target *x)
         for (size_t q = 0; q < x->r[i].n_query; q++) {
             const int64_t row = x->row[i * (size_t)l->n_bins + q];
             const ll_law *law = &x->r[i].law[q];
-            const double  r = (x->u[row] - law->mean) / law->sd;
             to[(bin_of(l, l->p->time[row]) - first) / l->thin] =
-                (float)fmax(-LL_JOINT_CLIP, fmin(r, LL_JOINT_CLIP));
+                ll_joint_clip((x->u[row] - law->mean) / law->sd);
         }
     }
     x->n = 0;
     return st;
-}
-
-/* The first row of entity e after t. */
-static int64_t row_after(const llap_panel *p, int64_t e, int64_t t)
-{
-    int64_t lo = p->start[e], hi = p->start[e + 1];
-    while (lo < hi) {
-        const int64_t mid = lo + (hi - lo) / 2;
-        if (p->time[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
 }
 
 /* A forecast of entity e from origin number i about its readings: the first of each bin. */
@@ -218,7 +205,7 @@ static llap_status ask(look *l, target *x, int64_t i, int64_t e)
     const llap_panel     *p = l->p;
     const ll_model_frame *f = &l->m->frame;
     const int64_t         origin = l->origin[i], first = bin_of(l, origin);
-    const int64_t         C = f->n_targets, now = row_after(p, e, origin);
+    const int64_t         C = f->n_targets, now = ll_panel_row_after(p, e, origin);
     const size_t          at = x->n * (size_t)l->n_bins;
     int64_t               last = -1, n = 0;
     if (now == p->start[e] || ll_elapsed(p->time[now - 1], origin) >= (uint64_t)f->context)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/time/civil.h"
 #include "data/windows/scaling.h"
@@ -42,6 +43,20 @@ static llap_status check_given(const ll_kind_look *k, const ll_chain_values *v, 
                    k->fractions, k->n);
 }
 
+/* Bounds that the user gave and that training already exceeds: answers are held within all the
+ * same, and what comes may not be. */
+static void warn_bounds(const ll_kind_look *k, const ll_chain_values *v, const char *name,
+                        const llap_log *log)
+{
+    if (k->n == 0 || (k->least >= v->min && k->most <= v->max)) return;
+    ll_logf(
+        log, LLAP_LOG_WARNING,
+        "%s: readings of training go from %.6g to %.6g, beyond %s %.6g: answers are held within "
+        "it all the same",
+        ll_text_show(name).text, k->least, k->most, k->least < v->min ? "min" : "max",
+        k->least < v->min ? v->min : v->max);
+}
+
 /* Bounds that a kind has where the user gave none. */
 static void set_bounds(ll_chain_values *v, bool floored)
 {
@@ -50,7 +65,8 @@ static void set_bounds(ll_chain_values *v, bool floored)
 }
 
 llap_status ll_target_values(const ll_windows *w, const ll_split *split, const llap_train_opts *o,
-                             const ll_model_frame *f, int64_t var, ll_chain_values *out)
+                             const ll_model_frame *f, int64_t var, const llap_log *log,
+                             ll_chain_values *out)
 {
     const char  *name = w->panel->var[var];
     ll_kind_look k = { 0 };
@@ -65,6 +81,7 @@ llap_status ll_target_values(const ll_windows *w, const ll_split *split, const l
     out->has_min = out->given_min = isfinite(out->min);
     out->has_max = isfinite(out->max);
     if (!given) out->kind = ll_kind_found(&k);
+    if (out->kind != LL_KIND_SHARE || !given) warn_bounds(&k, out, name, log);
     /* A share is of [0, 1], unless the user says of what. */
     if (!given && out->kind == LL_KIND_SHARE && (out->has_min || out->has_max))
         out->kind = LL_KIND_ANY;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/time/civil.h"
 #include "base/time/duration.h"
+#include "predict/view/span.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,10 @@ static llap_status read_span(const char *text, size_t n, const ll_model_frame *f
         st = ll_duration_parse(text, n, &ticks);
         *out = (double)ticks / (double)f->unit;
     }
+    const double step = (double)f->step / (double)f->unit;
+    if (st == LLAP_OK && *out > 0.0 && *out < 2.0 * step) /* nothing that rows could show */
+        return ll_fail(LLAP_EOPTION, "periods: expected at least two steps (%s), found '%.*s'",
+                       ll_span_list_of(f, &(double){ 2.0 * step }, 1).text, (int)n, text);
     if (st == LLAP_OK && isfinite(*out) && *out > 0.0) return LLAP_OK;
     return ll_fail(LLAP_EOPTION, "periods: expected auto, none or spans above 0, %s, found '%.*s'",
                    number ? "in numbers as times are" : "such as 7d,24h", (int)n, text);

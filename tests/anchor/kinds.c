@@ -65,6 +65,32 @@ static void found_by_looking(void **state)
     assert_int_equal(kind_of(y, 10, &floored), LL_KIND_ANY);
 }
 
+static bool is_percentage(const double *y, int n)
+{
+    ll_kind_look k = { 0 };
+    for (int i = 0; i < n; i++) ll_kind_add(&k, y[i]);
+    return ll_kind_percentage(&k, ll_kind_found(&k));
+}
+
+static void percentages_are_noticed(void **state)
+{
+    (void)state;
+    double y[N];
+    dice   d = { 5 };
+    for (int i = 0; i < N; i++) y[i] = fmin(30 + 80 * roll(&d), 100); /* a humidity */
+    assert_true(is_percentage(y, N) && !is_percentage(y, 10));
+    for (int i = 0; i < N; i++) y[i] = 2 + 97 * roll(&d);
+    assert_true(is_percentage(y, N));
+    y[7] = -1;
+    assert_false(is_percentage(y, N));
+    y[7] = 101;
+    assert_false(is_percentage(y, N));
+    for (int i = 0; i < N; i++) y[i] = 30 + 50 * roll(&d);
+    assert_false(is_percentage(y, N));
+    for (int i = 0; i < N; i++) y[i] = i % 2 == 0 ? 0 : floor(99 * roll(&d)); /* counts */
+    assert_false(is_percentage(y, N));
+}
+
 static ll_chain *fit(const ll_series *s, size_t n, ll_curve curve, ll_chain_values v)
 {
     ll_chain     *c = NULL;
@@ -221,9 +247,13 @@ static void units(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(found_by_looking), cmocka_unit_test(counts),
-        cmocka_unit_test(between_bounds),   cmocka_unit_test(absurd_counts_are_left_out),
-        cmocka_unit_test(above_a_bound),    cmocka_unit_test(units),
+        cmocka_unit_test(found_by_looking),
+        cmocka_unit_test(percentages_are_noticed),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(between_bounds),
+        cmocka_unit_test(absurd_counts_are_left_out),
+        cmocka_unit_test(above_a_bound),
+        cmocka_unit_test(units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,21 +115,27 @@ static void make_rows(double *t, double *raw, double *y)
     }
 }
 
-static void inputs_are_seen_for_what_they_are(void **state)
+/* The inputs of one series, its two columns behind one another. */
+static ll_known *inputs_of(const double *t, const double *raw)
 {
-    (void)state;
-    double      *t = calloc(N, sizeof *t), *raw = calloc(2 * N, sizeof *raw);
-    double      *y = calloc(N, sizeof *y);
-    const size_t rows = N;
-    ll_known    *k = NULL;
-    make_rows(t, raw, y);
+    const size_t        rows = N;
     const ll_known_data d = { .n_series = 1,
                               .t = (const double *const[]){ t },
                               .raw = (const double *const[]){ raw },
                               .rows = &rows,
                               .stride = &rows,
                               .n_columns = 2 };
+    ll_known           *k = NULL;
     CHECK_OK(ll_known_fit_inputs(&d, true, &k));
+    return k;
+}
+
+static void inputs_are_seen_for_what_they_are(void **state)
+{
+    (void)state;
+    static double t[N], raw[2 * N], y[N];
+    make_rows(t, raw, y);
+    ll_known *k = inputs_of(t, raw);
     assert_int_equal(k->n, 4); /* the number, and one for each of three values */
     assert_int_equal(k->input[0].kind, LL_KNOWN_NUMBER);
     assert_int_equal(k->input[0].n_knots, 6);
@@ -138,16 +144,16 @@ static void inputs_are_seen_for_what_they_are(void **state)
         assert_int_equal(k->input[i].kind, LL_KNOWN_FLAG);
         check_near("level", k->input[i].level, i - 1, 0);
     }
+    assert_true(ll_known_takes(k, 0, 1.5) && !ll_known_takes(k, 0, 1e6));
+    assert_true(ll_known_takes(k, 1, 2) && !ll_known_takes(k, 1, 3) && !ll_known_takes(k, 1, NAN));
     ll_known_destroy(k);
     for (size_t i = 0; i < N; i++) raw[i] = 7, raw[N + i] = (double)(i % 2);
-    CHECK_OK(ll_known_fit_inputs(&d, true, &k)); /* what never changes is none; 0 and 1: a flag */
+    k = inputs_of(t, raw); /* what never changes is none; 0 and 1: a flag */
     assert_int_equal(k->n, 1);
     assert_int_equal(k->input[0].column, 1);
     check_near("level", k->input[0].level, 1, 0);
+    assert_true(ll_known_takes(k, 1, 0) && ll_known_takes(k, 1, 1) && !ll_known_takes(k, 1, 2));
     ll_known_destroy(k);
-    free(t);
-    free(raw);
-    free(y);
 }
 
 /* What a chain leaves of the made-up rows, weighed one way or the other. */
@@ -176,17 +182,9 @@ static void one_regression_explains_all(void **state)
 {
     (void)state;
     static double t[N], raw[2 * N], y[N];
-    const size_t  rows = N;
-    ll_known     *k = NULL;
     ll_inputs    *in = NULL;
     make_rows(t, raw, y);
-    const ll_known_data d = { .n_series = 1,
-                              .t = (const double *const[]){ t },
-                              .raw = (const double *const[]){ raw },
-                              .rows = &rows,
-                              .stride = &rows,
-                              .n_columns = 2 };
-    CHECK_OK(ll_known_fit_inputs(&d, true, &k));
+    ll_known *k = inputs_of(t, raw);
     CHECK_OK(ll_inputs_create(k, t, raw, N, &in));
     const ll_anchor_kernel kernel = {
         .n_terms = 1, .a = { .5 }, .rho = { .1 }, .nu = .1, .jitter = 1e-4

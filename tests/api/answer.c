@@ -243,6 +243,27 @@ static void files_in_any_order(void **state)
     remove(path);
 }
 
+/* Numbers of any length are read to their end, and what is behind one is seen. */
+static void long_numbers(void **state)
+{
+    (void)state;
+    const char  *path = "llap_test_api_answer.csv", *behind[] = { "", "x" };
+    llap_answer *a = NULL;
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "entity,time,variable,mean\n%s,2030-01-01,co,1%070de-69%s\n",
+                llap_panel_view(panel)->entities[0], 0, behind[i]);
+        fclose(f);
+        if (i == 0) CHECK_OK(llap_answer_read(path, panel, &a));
+        else
+            CHECK_FAIL(llap_answer_read(path, panel, &a), LLAP_EFORMAT, "expected a number, found");
+        if (i == 0) assert_true(llap_answer_view(a)->number[0] == 10);
+        llap_answer_destroy(a);
+    }
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +272,7 @@ int main(void)
         cmocka_unit_test(imputations_and_their_samples),
         cmocka_unit_test(samples_are_what_quantiles_are_made_of),
         cmocka_unit_test(files_in_any_order),
+        cmocka_unit_test(long_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

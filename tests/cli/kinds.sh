@@ -33,6 +33,9 @@ llapdiff evaluate m data.csv -q -n 20 --bootstrap 0 2>/dev/null | grep -c '^  mo
 # said otherwise, and mistakes
 train -t sales,fill --kind sales=whole,fill=any -o n >/dev/null && llapdiff info n | grep '^  values:'
 train -t stock --min 0 --max 1000 -o n >/dev/null && llapdiff info n | grep -o '^  values: [^;]*'
+train -t stock --min 500 --max 1000 -o n 2>&1 >/dev/null | grep -o '^warning: stock.*'
+awk -F, -v OFS=, '{ $6 = NR == 1 ? "humid" : $5 == "" ? "" : 100 * $5; print }' data.csv >humid.csv
+llapdiff inspect humid.csv -q | grep -o '^humid:.*\|percentages?$'
 train -t sales --kind sales=any -o n >/dev/null && llapdiff info n | grep -c '^  values:'
 for wrong in "-t fill --kind count" "-t sales --kind number" "-t sales --kind fill=any" "-t stock --kind share"; do
     train $wrong -o n >/dev/null && echo "no mistake: $wrong"

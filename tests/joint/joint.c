@@ -171,12 +171,24 @@ static void gives_memory_back(void **state)
     free(r);
 }
 
+static void what_is_not_known_stays_unknown(void **state)
+{
+    (void)state;
+    assert_true(isnan(ll_joint_clip(NAN)));
+    assert_true(ll_joint_clip(INFINITY) == 4 && ll_joint_clip(-5) == -4 &&
+                ll_joint_clip(1.5) == 1.5f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_correlations),     cmocka_unit_test(needs_common_values),
-        cmocka_unit_test(repairs_contradictions), cmocka_unit_test(has_factors),
-        cmocka_unit_test(refuses_what_is_no_law), cmocka_unit_test(gives_memory_back),
+        cmocka_unit_test(what_is_not_known_stays_unknown),
+        cmocka_unit_test(finds_correlations),
+        cmocka_unit_test(needs_common_values),
+        cmocka_unit_test(repairs_contradictions),
+        cmocka_unit_test(has_factors),
+        cmocka_unit_test(refuses_what_is_no_law),
+        cmocka_unit_test(gives_memory_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,12 @@ static void mistakes_are_named(void **state)
           "against: mine.csv:2: column 'time': not after the origin", LLAP_EINVAL },
         { "entity,origin,time,variable,value\ns1,1970-01-02,1970-01-03,no2,one\n",
           "against: mine.csv:2: column 'value': expected a number, found 'one'", LLAP_EFORMAT },
+        { "entity,origin,time,variable,value\ns1,1970-01-02,1970-01-03,no2,inf\n",
+          "against: mine.csv:2: column 'value': expected a finite number, found 'inf'",
+          LLAP_EFORMAT },
+        { "entity,origin,time,variable,value\ns1,1970-01-02,1970-01-03,no2,"
+          "1.00000000000000000000000000000000000000000000000000000000000000x\n",
+          "against: mine.csv:2: column 'value': expected a number, found '1.000", LLAP_EFORMAT },
         { "entity,origin,time,variable,q0.1,q0.9\ns1,1970-01-02,1970-01-03,no2,1,\n",
           "against: mine.csv:2: column 'q0.9': expected a number, found ''", LLAP_EFORMAT },
         { "entity,origin,time,variable,sample,value\ns1,1970-01-02,1970-01-03,no2,.5,1\n",

@@ -238,6 +238,9 @@ static void mistakes_are_named(void **state)
     o.samples = 30;
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
                "samples: is for forecasts");
+    o = (llap_evaluate_opts){ .season = "24h,4000d" };
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "season: '4000d' is longer than the data");
     o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .season = "7d" };
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
                "season: is for forecasts");

@@ -237,6 +237,22 @@ static void seasons_are_read(void **state)
                LLAP_EOPTION, "season: expected spans such as 24h,7d, found 'every");
 }
 
+static void seasons_fit_into_the_data(void **state)
+{
+    (void)state;
+    const ll_model_frame hourly = {
+        .axis = LL_AXIS_CALENDAR, .axis_unit = 1, .unit = HOUR, .step = HOUR
+    };
+    llap_panel *p = panel_of(saw, 400, 280);
+    ll_seasons  s;
+    CHECK_OK(ll_seasons_parse("24h,399h", &hourly, &LL_AXIS_UTC, &s));
+    CHECK_OK(ll_seasons_check(&s, &hourly, p));
+    CHECK_OK(ll_seasons_parse("24h,400h", &hourly, &LL_AXIS_UTC, &s));
+    CHECK_FAIL(ll_seasons_check(&s, &hourly, p), LLAP_EOPTION,
+               "season: '400h' is longer than the data, which spans 17d");
+    llap_panel_destroy(p);
+}
+
 static void days_are_paths(void **state)
 {
     (void)state;
@@ -334,6 +350,7 @@ int main(void)
         cmocka_unit_test(points_are_what_they_say),
         cmocka_unit_test(prices_walk_in_logarithms),
         cmocka_unit_test(seasons_are_read),
+        cmocka_unit_test(seasons_fit_into_the_data),
         cmocka_unit_test(days_are_paths),
         cmocka_unit_test(days_without_readings_are_a_law),
         cmocka_unit_test(the_first_order_process_is_found),

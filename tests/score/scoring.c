@@ -169,8 +169,9 @@ static void intervals_hold_the_truth(void **state)
         for (uint64_t u = 0; u < UNITS; u++) { /* what both share is large, the difference 0.1 */
             const double shared = 10 * (double)ll_rng_uniform(&r, u);
             const double apart = 0.1 + 0.5 * (double)ll_rng_normal(&r, 1000 + u);
-            a[u] = (scoring_sum){ 1, { shared, shared }, { shared, shared } };
-            b[u] = (scoring_sum){ 1, { shared + apart, shared }, { shared - apart, 2 * shared } };
+            a[u] = (scoring_sum){ 1, { shared, shared }, { shared, shared }, 0 };
+            b[u] =
+                (scoring_sum){ 1, { shared + apart, shared }, { shared - apart, 2 * shared }, 0 };
             sum -= apart / UNITS;
             square += apart * apart / UNITS;
         }

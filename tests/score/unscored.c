@@ -1,7 +1,7 @@
 /* Queries for which a forecaster has nothing finite to say are not scored. */
 #include "check.h"
 
-#include "score/tally.h"
+#include "score/bootstrap.h"
 
 static void queries_without_a_finite_member_are_left_out(void **state)
 {
@@ -18,18 +18,38 @@ static void queries_without_a_finite_member_are_left_out(void **state)
     CHECK_OK(tally_room_init(&room, N, Q));
     tally_forecast(&c, &(ll_forecast_members){ .n = N, .value = value, .drawn = true }, &room, &t,
                    &lead);
-    assert_true(t.n == 1 && lead.n == 1);
+    assert_true(t.n == 1 && t.n_unanswered == 2 && lead.n == 1);
     assert_true(isfinite(t.z.crps) && isfinite(t.y.se) && isfinite(t.paper_crps));
     tally_forecast(&c, &(ll_forecast_members){ .n = N, .value = none, .constant = true }, &room, &t,
                    &lead);
-    assert_true(t.n == 1 && lead.n == 1);
+    assert_true(t.n == 1 && t.n_unanswered == 2 + Q && lead.n == 1);
     tally_room_deinit(&room);
+}
+
+/* Units in which one did not answer all are counted, and the others compared. */
+static void units_that_are_not_answered_compare_nothing(void **state)
+{
+    (void)state;
+    enum { UNITS = 40, MISSING = 7 };
+    scoring_sum      a[UNITS], b[UNITS];
+    bootstrap_result r;
+    for (int u = 0; u < UNITS; u++) {
+        a[u] = (scoring_sum){ .n = 3, .z = { 3, 3 } };
+        b[u] = (scoring_sum){ .n = 3, .z = { 6, 3 } };
+        /* as many as before, but others: summed over targets that happens */
+        if (u < MISSING) a[u] = b[u] = (scoring_sum){ .n = 3, .z = { 1e6, 1 }, .n_unanswered = 1 };
+    }
+    CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 200, 1, false, 1 }, &r));
+    assert_int_equal(r.n_left_out, MISSING);
+    assert_true(r.crps.value == -1 && r.skill.value == 0.5);
+    assert_true(r.skill.low == 0.5 && r.skill.high == 0.5);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_without_a_finite_member_are_left_out),
+        cmocka_unit_test(units_that_are_not_answered_compare_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,10 +119,15 @@ static void periods_are_read(void **state)
     CHECK_OK(ll_train_periods("11.5", &number, &how));
     assert_true(how.periods.n == 1 && how.periods.span[0] == 23);
     CHECK_FAIL(ll_train_periods("7d", &number, &how), LLAP_EOPTION, "in numbers as times are");
+    CHECK_OK(ll_train_periods("2h", &hours, &how));
+    CHECK_FAIL(ll_train_periods("24h,119m", &hours, &how), LLAP_EOPTION,
+               "periods: expected at least two steps (2h), found '119m'");
+    CHECK_FAIL(ll_train_periods("1.9", &number, &how), LLAP_EOPTION,
+               "periods: expected at least two steps (2), found '1.9'");
     CHECK_FAIL(ll_train_periods("7", &hours, &how), LLAP_EOPTION, "such as 7d,24h, found '7'");
-    CHECK_FAIL(ll_train_periods("1,-2", &number, &how), LLAP_EOPTION, "found '-2'");
-    CHECK_FAIL(ll_train_periods("1,2,3,4", &number, &how), LLAP_EOPTION, "at most 3");
-    CHECK_FAIL(ll_train_periods("1,,2", &number, &how), LLAP_EOPTION, "found ''");
+    CHECK_FAIL(ll_train_periods("2,-2", &number, &how), LLAP_EOPTION, "found '-2'");
+    CHECK_FAIL(ll_train_periods("2,3,4,5", &number, &how), LLAP_EOPTION, "at most 3");
+    CHECK_FAIL(ll_train_periods("2,,3", &number, &how), LLAP_EOPTION, "found ''");
 }
 
 int main(void)

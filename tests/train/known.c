@@ -201,25 +201,52 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "'heat' is given twice");
 }
 
-/* What does not help is not used, and said. */
-static void heard(void *user, llap_log_level level, const char *text)
+/* Listens for a line of the log. */
+typedef struct ear {
+    const char *for_what;
+    bool        heard;
+} ear;
+
+static void listen(void *user, llap_log_level level, const char *text)
 {
+    ear *e = user;
     (void)level;
-    if (strstr(text, "known inputs are not used") != NULL) *(bool *)user = true;
+    e->heard = e->heard || strstr(text, e->for_what) != NULL;
 }
+
+static void values_like_none_of_training_are_told(void **state)
+{
+    (void)state;
+    llap_panel        *p = make((made){ .column = 1, .from = KNOWN_ROWS - 5, .shift = 1000 });
+    ear                e = { "heat: 5 of 24 values of a known input at the times forecast are like "
+                                            "none of training (",
+                             false };
+    const llap_log     log = { .level = LLAP_LOG_WARNING, .sink = listen, .user = &e };
+    llap_forecast_opts o = { .log = &log };
+    llap_answer       *a;
+    CHECK_OK(llap_forecast(model, panel, &o, &a));
+    assert_false(e.heard);
+    llap_answer_destroy(a);
+    CHECK_OK(llap_forecast(model, p, &o, &a));
+    assert_true(e.heard);
+    llap_answer_destroy(a);
+    llap_panel_destroy(p);
+}
+
+/* What does not help is not used, and said. */
 
 static void what_does_not_help_is_not_used(void **state)
 {
     (void)state;
     llap_train_opts o = options();
     llap_model     *m;
-    bool            said = false;
-    const llap_log  log = { .level = LLAP_LOG_INFO, .sink = heard, .user = &said };
+    ear             e = { "known inputs are not used", false };
+    const llap_log  log = { .level = LLAP_LOG_INFO, .sink = listen, .user = &e };
     o.known = "other";
     o.log = &log;
     CHECK_OK(llap_train(panel, &o, &m));
     assert_null(m->anchor[0]->chain->known);
-    assert_true(said);
+    assert_true(e.heard);
     llap_model_destroy(m);
 }
 
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(gaps_are_filled_with_them),
         cmocka_unit_test(a_saved_model_answers_the_same),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(values_like_none_of_training_are_told),
         cmocka_unit_test(what_does_not_help_is_not_used),
         cmocka_unit_test(holidays_are_sundays),
     };

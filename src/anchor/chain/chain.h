@@ -3,6 +3,7 @@
  *   chain.h              this file: curve, climate, window scale; chain_fit.c
  *   chain_climate.h      the regression on calendar, known inputs and periods; chain_profile.c
  *   chain_kinds.h        counts, shares, whole numbers; negbin.h
+ *   chain_components.h   what climate and known inputs are made of
  *   glitch.h             readings that are none
  *   known.h, known_fit.h, holidays.h:
  *                        inputs that are known ahead

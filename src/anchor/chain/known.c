@@ -2,6 +2,7 @@
 
 #include "anchor/chain/chain.h"
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <assert.h>
 #include <math.h>
@@ -160,13 +161,7 @@ static value unknown(const ll_known_input *in, double t)
 /* Rows at or before t. */
 static size_t rows_until(const ll_inputs *in, double t)
 {
-    size_t lo = 0, hi = in == NULL ? 0 : in->rows;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (in->t[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
+    return in == NULL ? 0 : ll_count_upto(in->t, in->rows, t);
 }
 
 typedef struct moment { /* input number i at a time: itself and its mean over the day before */
@@ -233,6 +228,23 @@ double ll_known_effect(const ll_known *k, const ll_inputs *in, double t, int one
     return sum;
 }
 
+double ll_known_at_mean(const ll_known *k, int32_t i, double t, double *flat)
+{
+    const ll_known_input *in = &k->input[i];
+    double                day[DAILY], at_once[DAILY] = { 1.0 }, term[LL_KNOWN_TERMS];
+    int32_t               at = k->constant;
+    assert(i >= 0 && i < k->n);
+    *flat = 0.0;
+    if (in->kind == LL_KNOWN_FLAG) return 0.0;
+    for (int32_t j = 0; j < i; j++) at += count_of(k, &k->input[j]);
+    const double x = in->usual[0];
+    int32_t      n = input_terms(k, in, at_once, x, x, term);
+    *flat = product(k->beta + at, term, n);
+    day_terms(k, t, day);
+    n = input_terms(k, in, day, x, x, term);
+    return product(k->beta + at, term, n);
+}
+
 /* The slope is taken over one deviation to either side: effects bend. */
 double ll_known_doubt(const ll_known *k, const ll_inputs *in, double t)
 {
@@ -285,6 +297,13 @@ static double input_of(const ll_known *k, const ll_known_input *in, double raw)
     }
     seen = seen || (levels == 1 && raw == 0.0); /* of a 0/1 column 0 has no input */
     return seen ? (double)(raw == in->level) : NAN;
+}
+
+bool ll_known_takes(const ll_known *k, int32_t column, double raw)
+{
+    for (int32_t i = 0; i < k->n; i++)
+        if (k->input[i].column == column) return !isnan(input_of(k, &k->input[i], raw));
+    return !isnan(raw);
 }
 
 static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_inputs *out)

@@ -72,10 +72,17 @@ llap_status ll_inputs_create(const ll_known *k, const double *t, const double *r
                              ll_inputs **out);
 void        ll_inputs_destroy(ll_inputs *in); /* NULL is fine */
 
+/* Whether a value of a column is taken as it is: where it is a category, one of training; a number,
+ * not far outside their range. Other values count as missing. NaN: no. */
+bool ll_known_takes(const ll_known *k, int32_t column, double raw);
+
 /* What the inputs add to the climate at time t (in NULL: none of them is known at any time), and
  * the variance of that where inputs were filled in. one < 0: all inputs, else that one alone. */
 double ll_known_effect(const ll_known *k, const ll_inputs *in, double t, int one);
 double ll_known_doubt(const ll_known *k, const ll_inputs *in, double t);
+/* The effect of input i if it were at its mean over training: the effect of an input by itself is
+ * what differs from this. *flat: the part of it that does not change over the day. 0 of flags. */
+double ll_known_at_mean(const ll_known *k, int32_t i, double t, double *flat);
 
 /* The terms at time t, [n_terms], as beta has them. */
 void ll_known_terms(const ll_known *k, const ll_inputs *in, double t, double *out);

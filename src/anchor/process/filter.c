@@ -13,10 +13,24 @@ typedef struct worker {
     size_t       *order; /* [2 * n_query_max] */
 } worker;
 
-/* Where the laws of a window go. far [readings]: how far off each is; NULL: not wanted. */
+/* Where the laws of a window go. far [readings]: how far off each is; NULL: not wanted.
+ * term [queries,n_terms + 1]: the mean term by term, the level last; NULL: not wanted. */
 typedef struct answers {
-    double *mean, *var, *far;
+    double *mean, *var, *far, *term;
 } answers;
+
+/* The mean of f term by term: the lead's is what the others leave. */
+static void put_terms(const anchor_system *sys, int32_t n_terms, const double *x, double *out)
+{
+    double lead = x[0];
+    out[n_terms] = 0.0;
+    for (int p = 1; p < sys->n; p++) {
+        out[sys->term[p] < 0 ? n_terms : sys->term[p]] = x[p];
+        lead -= x[p];
+    }
+    assert(sys->term[0] >= 0); /* a level never leads */
+    out[sys->term[0]] = lead;
+}
 
 /* One pass over the events: writes the law of each query as it is met, *loglik becomes the log
  * density of what was observed. False: the level moves and this system has none. */
@@ -43,6 +57,8 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
         if (ev[i].query >= 0) {
             assert((size_t)ev[i].query < w->n_query);
             out->mean[ev[i].query] = x[0];
+            if (out->term != NULL)
+                put_terms(sys, k->n_terms, x, out->term + ev[i].query * (k->n_terms + 1));
             const double var =
                 unread ? anchor_unread(sys, P, (size_t)sys->ld, w->start) : fmax(P[0], 0.0);
             out->var[ev[i].query] =
@@ -131,24 +147,42 @@ llap_status ll_anchor_filter(const ll_anchor_kernel *k, const ll_anchor_window *
     return st;
 }
 
-llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a)
+/* One window, by one thread. *n_events: those that there are. */
+static llap_status filter_one(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                              const answers *out, size_t *n_events)
 {
-    ll_anchor_window seen = *w;
-    seen.n_query = 0;
     llap_status st = ll_anchor_kernel_check(k);
-    if (st == LLAP_OK) st = anchor_check(&seen, 1);
+    if (st == LLAP_OK) st = anchor_check(w, 1);
     if (st != LLAP_OK) return st;
     anchor_system sys[2];
     for (int awake = 0; awake < 2; awake++) anchor_system_init(&sys[awake], k, awake > 0);
-    const anchor_load load = { .n_events = w->n_obs, .n_threads = 1 };
+    const anchor_load load = { .n_events = w->n_obs + w->n_query,
+                               .n_query = w->n_query,
+                               .n_threads = 1 };
     worker           *me = NULL;
     st = workers_create(&load, &me);
     if (st == LLAP_OK) {
-        const size_t n = anchor_events(&seen, me->ev, me->order);
-        filter_window(sys, k, &seen, me->ev, n, &(answers){ .far = a });
-        for (size_t i = w->n_obs, left = n; i-- > 0;) /* each to the place of its reading */
-            a[i] = isnan(w->y[i]) ? NAN : a[--left];
+        *n_events = anchor_events(w, me->ev, me->order);
+        filter_window(sys, k, w, me->ev, *n_events, out);
     }
     workers_destroy(me, load.n_threads);
     return st;
+}
+
+llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a)
+{
+    ll_anchor_window seen = *w;
+    size_t           left = 0;
+    seen.n_query = 0;
+    const llap_status st = filter_one(k, &seen, &(answers){ .far = a }, &left);
+    for (size_t i = w->n_obs; st == LLAP_OK && i-- > 0;) /* each to the place of its reading */
+        a[i] = isnan(w->y[i]) ? NAN : a[--left];
+    return st;
+}
+
+llap_status ll_anchor_filter_terms(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                   double *mean, double *var, double *term)
+{
+    size_t n = 0;
+    return filter_one(k, w, &(answers){ .mean = mean, .var = var, .term = term }, &n);
 }

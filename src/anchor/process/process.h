@@ -149,6 +149,11 @@ llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_windo
 llap_status ll_anchor_filter(const ll_anchor_kernel *k, const ll_anchor_window *w, size_t n_windows,
                              double *const *mean, double *const *var, double *loglik);
 
+/* The same of one window, with the means term by term: term [n_query,n_terms + 1], the level of a
+ * drift last. They add up to mean [n_query]. */
+llap_status ll_anchor_filter_terms(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                   double *mean, double *var, double *term);
+
 typedef enum ll_anchor_loss_kind {
     LL_ANCHOR_CRPS, /* Gaussian CRPS of the targets, each given what was observed before it */
     LL_ANCHOR_NLL,  /* negative log likelihood of the observations; targets are not read */

@@ -82,6 +82,7 @@ static void measure_entities(const llap_panel *p, int64_t v, ll_inspect_var *out
         out->constant_entities += n > 1 && same;
     }
     out->kind = ll_kind_found(&look);
+    out->percentage = ll_kind_percentage(&look, out->kind);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

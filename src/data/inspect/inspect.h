@@ -34,6 +34,7 @@ typedef struct ll_inspect_var {
     double  least, most, mean, std; /* of observed cells; std of the population. NaN without any */
     double  quartile[3];            /* 25 %, 50 %, 75 %; of an even sample above 2^20 cells */
     ll_kind kind;                   /* as training would find it in all of them */
+    bool    percentage;             /* values look like percentages (ll_kind_percentage) */
 } ll_inspect_var;
 
 typedef struct ll_inspect {

@@ -31,6 +31,7 @@ static void put_var(ll_json_writer *w, const char *name, const ll_inspect_var *v
     ll_json_put_bool(w, "constant", v->constant);
     ll_json_put_int(w, "outliers", v->outliers);
     ll_json_put_string(w, "kind", ll_kind_names[v->kind]);
+    ll_json_put_bool(w, "percentage", v->percentage);
     ll_json_put_double(w, "min", v->least);
     ll_json_put_double(w, "max", v->most);
     ll_json_put_double(w, "mean", v->mean);

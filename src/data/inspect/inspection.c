@@ -78,7 +78,8 @@ static llap_inspection_variable variable_of(const ll_inspect_var *v, const char 
                                    .mean = v->mean,
                                    .std = v->std,
                                    .quartile = { v->quartile[0], v->quartile[1], v->quartile[2] },
-                                   .kind = ll_kind_names[v->kind] };
+                                   .kind = ll_kind_names[v->kind],
+                                   .percentage = v->percentage };
 }
 
 llap_status llap_inspection_create(const llap_panel *p, llap_inspection **out)
@@ -176,11 +177,20 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
             "most", "deviation", "outliers");
     for (int64_t v = 0; v < i->vars; v++) {
         const ll_inspect_var *x = &i->var[v];
-        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s%s%s\n",
+        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s%s%s%s\n",
                 ll_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1], x->most,
                 x->std, (long long)x->outliers, x->constant ? "  constant" : "",
                 x->kind == LL_KIND_ANY ? "" : "  ",
-                x->kind == LL_KIND_ANY ? "" : ll_kind_words(x->kind));
+                x->kind == LL_KIND_ANY ? "" : ll_kind_words(x->kind),
+                x->percentage ? "  percentages?" : "");
+    }
+    for (int64_t v = 0; v < i->vars; v++) {
+        const ll_text_shown name = ll_text_show(p->var[v]);
+        if (i->var[v].percentage)
+            fprintf(f,
+                    "%s: if these are percentages, train with --min %s=0 --max "
+                    "%s=100\n",
+                    name.text, name.text, name.text);
     }
 }
 

@@ -162,20 +162,15 @@ void ll_windows_keep(ll_windows *w, const uint8_t *flag)
 ll_window ll_window_before(const llap_panel *p, int64_t entity, int64_t origin, int64_t context_ns,
                            int64_t most_rows)
 {
-    int64_t low = p->start[entity], high = p->start[entity + 1];
-    while (low < high) { /* the first row after origin */
-        const int64_t middle = low + (high - low) / 2;
-        if (p->time[middle] <= origin) low = middle + 1;
-        else high = middle;
-    }
+    const int64_t end = ll_panel_row_after(p, entity, origin);
     const int64_t most = most_rows > 0 ? most_rows : INT32_MAX;
-    int64_t       first = low;
-    while (first > p->start[entity] && low - first < most &&
+    int64_t       first = end;
+    while (first > p->start[entity] && end - first < most &&
            !is_past(p->time[first - 1], origin, context_ns))
         first--;
     return (ll_window){ .first = first,
                         .entity = (int32_t)entity,
-                        .n_context = (int32_t)(low - first) };
+                        .n_context = (int32_t)(end - first) };
 }
 
 void ll_time_offsets(const int64_t *time, int64_t n, int64_t origin, int64_t unit_ns, float *out)

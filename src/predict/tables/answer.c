@@ -23,6 +23,16 @@ llap_status ll_copy_names(ll_arena *a, const char *const *name, int64_t n, const
     return LLAP_OK;
 }
 
+static llap_status copy_axis(llap_answer *a, const ll_axis *axis)
+{
+    a->axis = *axis;
+    a->axis.zone = copy(&a->arena, axis->zone);
+    a->axis.format = copy(&a->arena, axis->format);
+    a->axis.unit = copy(&a->arena, axis->unit);
+    const bool ok = a->axis.zone != NULL && a->axis.format != NULL && a->axis.unit != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
 llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *const *target,
                            int64_t n_targets)
 {
@@ -31,12 +41,30 @@ llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *cons
     if (st != LLAP_OK) return st;
     a->n_entities = p->n_entities;
     a->n_targets = n_targets;
-    a->axis = p->axis;
-    a->axis.zone = copy(&a->arena, p->axis.zone);
-    a->axis.format = copy(&a->arena, p->axis.format);
-    a->axis.unit = copy(&a->arena, p->axis.unit);
-    const bool ok = a->axis.zone != NULL && a->axis.format != NULL && a->axis.unit != NULL;
-    return ok ? LLAP_OK : LLAP_ENOMEM;
+    return copy_axis(a, &p->axis);
+}
+
+static llap_status copy_numbers(ll_arena *arena, const double *from, size_t n, double **to)
+{
+    *to = from == NULL ? NULL : ll_arena_new(arena, n, sizeof **to);
+    if (from == NULL) return LLAP_OK;
+    if (*to == NULL) return LLAP_ENOMEM;
+    memcpy(*to, from, n * sizeof **to);
+    return LLAP_OK;
+}
+
+llap_status ll_answer_name_as(llap_answer *a, const llap_answer *other)
+{
+    const size_t n = (size_t)(other->n_entities * other->n_targets);
+    llap_status  st = ll_copy_names(&a->arena, other->entity, other->n_entities, &a->entity);
+    if (st == LLAP_OK) st = ll_copy_names(&a->arena, other->target, other->n_targets, &a->target);
+    if (st == LLAP_OK) st = copy_numbers(&a->arena, other->low, n, &a->low);
+    if (st == LLAP_OK) st = copy_numbers(&a->arena, other->high, n, &a->high);
+    if (st != LLAP_OK) return st;
+    a->n_entities = other->n_entities;
+    a->n_targets = other->n_targets;
+    a->has_origin = other->has_origin;
+    return copy_axis(a, &other->axis);
 }
 
 llap_status ll_answer_add_entity(llap_answer *a, const char *name)
@@ -72,7 +100,7 @@ llap_status ll_answer_grow(llap_answer *a, size_t room)
     ll_answer_rows *c = &a->rows;
     assert(room >= a->n_rows);
     if (!grow_64(&c->time, room) || !grow_64(&c->origin, room) || !grow_32(&c->entity, room) ||
-        !grow_32(&c->target, room) || !grow_32(&c->sample, room))
+        !grow_32(&c->target, room) || !grow_32(&c->sample, room) || !grow_32(&c->scenario, room))
         return LLAP_ENOMEM;
     uint8_t *observed = ll_grow(c->observed, room, sizeof *observed);
     if (observed == NULL) return LLAP_ENOMEM;
@@ -126,6 +154,7 @@ void llap_answer_destroy(llap_answer *a)
     ll_free(a->rows.entity);
     ll_free(a->rows.target);
     ll_free(a->rows.sample);
+    ll_free(a->rows.scenario);
     ll_free(a->rows.observed);
     ll_free(a->number);
     ll_free(a->first);
@@ -161,6 +190,7 @@ static quantile_name name_quantile(double q)
 
 static void put_header(FILE *f, const llap_answer *a)
 {
+    if (a->n_scenarios > 0) fputs("scenario,", f);
     fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
     if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fputs(",observed", f);
     fputs((a->kind & LL_ANSWER_SAMPLES) != 0 ? ",sample,value" : ",mean", f);
@@ -179,6 +209,10 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer
             st = ll_clock_write(clock, r.origin, text[1], &n_origin);
         if (st != LLAP_OK) return st;
         assert(r.entity >= 0 && r.entity < a->n_entities && r.target < a->n_targets);
+        if (a->n_scenarios > 0) {
+            ll_csv_put_field(f, a->scenario[r.scenario]);
+            fputc(',', f);
+        }
         ll_csv_put_field(f, a->entity[r.entity]);
         if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
         fprintf(f, ",%.*s,", (int)n, text[0]);
@@ -237,6 +271,7 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
         const ll_answer_row r = ll_answer_row_at(a, i);
         const double       *x = a->number + i * (size_t)a->n_numbers;
         ll_json_open(&w, NULL, '{');
+        if (a->n_scenarios > 0) ll_json_put_string(&w, "scenario", a->scenario[r.scenario]);
         ll_json_put_string(&w, "entity", a->entity[r.entity]);
         if (a->has_origin) st = put_time(&w, "origin", &clock, r.origin);
         if (st == LLAP_OK) st = put_time(&w, "time", &clock, r.time);

@@ -23,12 +23,13 @@ typedef enum ll_answer_kind { /* of what the rows are, and of what they hold */
 typedef struct ll_answer_row { /* one row, by value */
     int64_t time, origin;      /* origin of a forecast; written where has_origin */
     int32_t entity, target, sample;
+    int32_t scenario;
     bool    observed;
 } ll_answer_row;
 
 typedef struct ll_answer_rows { /* the columns, each [n_rows] */
     int64_t *time, *origin;
-    int32_t *entity, *target, *sample;
+    int32_t *entity, *target, *sample, *scenario;
     uint8_t *observed;
 } ll_answer_rows;
 
@@ -36,15 +37,17 @@ struct llap_answer {
     ll_answer_kind     kind;
     ll_axis            axis; /* strings in the arena, as the names */
     const char *const *entity, *const *target;
-    bool           has_origin;
-    int            n_numbers; /* of a row: mean and quantiles, or one sampled value */
-    double         quantile[LL_QUANTILES];
-    int            n_quantiles;
-    int64_t        n_entities, n_targets; /* names */
-    size_t         n_rows;
-    ll_answer_rows rows;   /* in the order that <llapdiff/answer.h> says */
-    double        *number; /* [n_rows,n_numbers] */
-    int64_t       *first;  /* [n_forecasts + 1], made by ll_answer_finish, as the next */
+    bool               has_origin;
+    int                n_numbers; /* of a row: mean and quantiles, or one sampled value */
+    double             quantile[LL_QUANTILES];
+    int                n_quantiles;
+    int64_t            n_entities, n_targets; /* names */
+    int64_t            n_scenarios;           /* names; 0: there are none */
+    const char *const *scenario;
+    size_t             n_rows;
+    ll_answer_rows     rows;   /* in the order that <llapdiff/answer.h> says */
+    double            *number; /* [n_rows,n_numbers] */
+    int64_t           *first;  /* [n_forecasts + 1], made by ll_answer_finish, as the next */
     /* Range of the training values, by entity and target; NaN: not known. NULL: of none. The
      * arena's */
     double  *low, *high; /* [n_entities,n_targets] */
@@ -61,6 +64,7 @@ static inline void ll_answer_put(llap_answer *a, size_t i, ll_answer_row r)
     a->rows.entity[i] = r.entity;
     a->rows.target[i] = r.target;
     a->rows.sample[i] = r.sample;
+    a->rows.scenario[i] = r.scenario;
     a->rows.observed[i] = r.observed;
 }
 
@@ -73,6 +77,7 @@ static inline ll_answer_row ll_answer_row_at(const llap_answer *a, size_t i)
                             .entity = c->entity[i],
                             .target = c->target[i],
                             .sample = c->sample[i],
+                            .scenario = c->scenario[i],
                             .observed = c->observed[i] != 0 };
 }
 
@@ -111,8 +116,16 @@ llap_status ll_answer_grow(llap_answer *a, size_t room);
 llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *const *target,
                            int64_t n_targets);
 
+/* Copies names, axis and the ranges of training of another answer. */
+llap_status ll_answer_name_as(llap_answer *a, const llap_answer *other);
+
 /* One more name of an entity, behind those of the panel. */
 llap_status ll_answer_add_entity(llap_answer *a, const char *name);
+
+/* The rows of answers [n] to one question each, as those of scenarios of these names: *out takes
+ * names, ranges and axis of the first. Caller owns it, finished. */
+llap_status ll_answer_join(const llap_answer *const *answer, int64_t n, const char *const *scenario,
+                           llap_answer **out);
 
 /* Once all rows are there, in order (asserted): what callers outside see of them. */
 llap_status ll_answer_finish(llap_answer *a);

@@ -2,61 +2,48 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "data/csv/token.h"
-#include "data/source.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
+#include "predict/tables/table.h"
 #include "predict/tables/times.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_MAX = 1 << 16, COLUMNS = 5 };
-enum { ENTITY, TIME, VARIABLE, ORIGIN, OBSERVED };
+enum { COLUMNS = 6 };
+enum { ENTITY, TIME, VARIABLE, ORIGIN, OBSERVED, SCENARIO };
 
 typedef struct reader {
-    ll_csv_tokens     tokens;
+    ll_table          table;
     int               column[COLUMNS];          /* -1: none */
     int               number[LL_QUANTILES + 1]; /* columns of mean and quantiles */
     double            quantile[LL_QUANTILES];
     int               n_quantiles;
     llap_answer      *a; /* rows grow here */
     const llap_panel *panel;
-    size_t            room, n_targets;
-    const char      **target; /* in the answer's arena */
-    bool              placed; /* what is wrong is told with its line */
+    size_t            room;
+    struct names { /* in the order of arrival; strings in the answer's arena */
+        size_t       n;
+        const char **name;
+    } target, scenario;
 } reader;
-
-static llap_status next(reader *r)
-{
-    const llap_status st = ll_csv_tokens_next(&r->tokens);
-    r->placed = st != LLAP_OK;
-    return st;
-}
-
-static bool is_word(const ll_csv_field *f, const char *word)
-{
-    return f->len == strlen(word) && memcmp(f->text, word, f->len) == 0;
-}
 
 static llap_status read_header(reader *r)
 {
-    static const char *const word[COLUMNS] = { "entity", "time", "variable", "origin", "observed" };
-    llap_status              st = next(r);
+    static const char *const word[COLUMNS] = { "entity", "time",     "variable",
+                                               "origin", "observed", "scenario" };
+    llap_status              st = ll_table_next(&r->table);
     for (int k = 0; k < COLUMNS; k++) r->column[k] = -1;
     r->number[0] = -1;
-    for (size_t i = 0; st == LLAP_OK && i < r->tokens.n_fields; i++) {
-        const ll_csv_field *f = &r->tokens.field[i];
-        char                text[32];
+    for (size_t i = 0; st == LLAP_OK && i < r->table.tokens.n_fields; i++) {
+        const ll_csv_field *f = &r->table.tokens.field[i];
+        const double        q = ll_field_level(f);
         for (int k = 0; k < COLUMNS; k++)
-            if (is_word(f, word[k])) r->column[k] = (int)i;
-        if (is_word(f, "mean")) r->number[0] = (int)i;
-        if (f->len < 2 || f->len >= sizeof text || f->text[0] != 'q') continue;
-        snprintf(text, sizeof text, "%.*s", (int)f->len - 1, f->text + 1);
-        char        *end;
-        const double q = strtod(text, &end);
-        if (*end != '\0' || !(q > 0 && q < 1) || r->n_quantiles == LL_QUANTILES) continue;
+            if (ll_field_is(f, word[k])) r->column[k] = (int)i;
+        if (ll_field_is(f, "mean")) r->number[0] = (int)i;
+        if (isnan(q) || r->n_quantiles == LL_QUANTILES) continue;
         r->quantile[r->n_quantiles++] = q;
         r->number[r->n_quantiles] = (int)i;
     }
@@ -68,20 +55,20 @@ static llap_status read_header(reader *r)
     return st;
 }
 
-/* Position of a variable in the list, which grows. */
-static llap_status find_target(reader *r, const ll_csv_field *f, int32_t *out)
+/* Position of a name in the list, which grows. */
+static llap_status find_name(reader *r, struct names *list, const ll_csv_field *f, int32_t *out)
 {
-    for (size_t i = 0; i < r->n_targets; i++)
-        if (strlen(r->target[i]) == f->len && memcmp(r->target[i], f->text, f->len) == 0) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strlen(list->name[i]) == f->len && memcmp(list->name[i], f->text, f->len) == 0) {
             *out = (int32_t)i;
             return LLAP_OK;
         }
-    const char **grown = ll_grow((void *)r->target, r->n_targets + 1, sizeof *grown);
+    const char **grown = ll_grow((void *)list->name, list->n + 1, sizeof *grown);
     if (grown == NULL) return LLAP_ENOMEM;
-    r->target = grown;
-    grown[r->n_targets] = ll_arena_strndup(&r->a->arena, f->text, f->len);
-    if (grown[r->n_targets] == NULL) return LLAP_ENOMEM;
-    *out = (int32_t)r->n_targets++;
+    list->name = grown;
+    grown[list->n] = ll_arena_strndup(&r->a->arena, f->text, f->len);
+    if (grown[list->n] == NULL) return LLAP_ENOMEM;
+    *out = (int32_t)list->n++;
     return LLAP_OK;
 }
 
@@ -95,41 +82,34 @@ static llap_status grow(reader *r)
     return st;
 }
 
-static llap_status read_number(const ll_csv_field *f, double *out)
-{
-    char text[64], *end;
-    snprintf(text, sizeof text, "%.*s", (int)(f->len < 63 ? f->len : 63), f->text);
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0') return LLAP_OK;
-    return ll_fail(LLAP_EFORMAT, "expected a number, found '%s'", ll_text_show(text).text);
-}
-
 static llap_status read_row(reader *r)
 {
-    const ll_csv_field *f = r->tokens.field;
+    const ll_csv_field *f = r->table.tokens.field;
     llap_status         st = grow(r);
     if (st != LLAP_OK) return st;
     ll_answer_row row = { 0 };
     double       *number = r->a->number + r->a->n_rows * (size_t)r->a->n_numbers;
     for (int k = 0; k < COLUMNS; k++)
-        if (r->column[k] >= (int)r->tokens.n_fields)
-            return ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields);
+        if (r->column[k] >= (int)r->table.tokens.n_fields)
+            return ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->table.tokens.n_fields);
     const ll_csv_field *time = &f[r->column[TIME]];
     const ll_csv_field *entity = &f[r->column[ENTITY]];
     int64_t             e = -1;
     st = ll_panel_need_entity(r->panel, entity->text, entity->len, &e);
     row.entity = (int32_t)e;
-    if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row.target);
+    if (st == LLAP_OK) st = find_name(r, &r->target, &f[r->column[VARIABLE]], &row.target);
+    if (st == LLAP_OK && r->column[SCENARIO] >= 0)
+        st = find_name(r, &r->scenario, &f[r->column[SCENARIO]], &row.scenario);
     if (st == LLAP_OK) st = ll_axis_time_read(&r->panel->axis, time->text, time->len, &row.time);
     if (st == LLAP_OK && r->column[ORIGIN] >= 0) {
         const ll_csv_field *origin = &f[r->column[ORIGIN]];
         st = ll_axis_time_read(&r->panel->axis, origin->text, origin->len, &row.origin);
     }
-    if (r->column[OBSERVED] >= 0) row.observed = is_word(&f[r->column[OBSERVED]], "1");
+    if (r->column[OBSERVED] >= 0) row.observed = ll_field_is(&f[r->column[OBSERVED]], "1");
     for (int k = 0; st == LLAP_OK && k <= r->n_quantiles; k++)
-        st = r->number[k] >= (int)r->tokens.n_fields
-                 ? ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields)
-                 : read_number(&f[r->number[k]], &number[k]);
+        st = r->number[k] >= (int)r->table.tokens.n_fields
+                 ? ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->table.tokens.n_fields)
+                 : ll_field_number(&f[r->number[k]], &number[k]);
     assert(r->a->n_rows < r->room && r->a->n_numbers == 1 + r->n_quantiles);
     if (st == LLAP_OK) ll_answer_put(r->a, r->a->n_rows++, row);
     return st;
@@ -143,10 +123,10 @@ static llap_status read_rows(reader *r)
                                0, r->quantile, r->n_quantiles, &r->a);
     if (st != LLAP_OK) return st;
     r->a->has_origin = r->column[ORIGIN] >= 0;
-    st = next(r);
-    while (st == LLAP_OK && r->tokens.n_fields > 0) {
+    st = ll_table_next(&r->table);
+    while (st == LLAP_OK && r->table.tokens.n_fields > 0) {
         st = read_row(r);
-        if (st == LLAP_OK) st = next(r);
+        if (st == LLAP_OK) st = ll_table_next(&r->table);
     }
     return st;
 }
@@ -207,7 +187,10 @@ static llap_status sort_rows(llap_answer *a)
 /* Names and axis are copied: the answer outlives the panel. */
 static llap_status finish(reader *r)
 {
-    llap_status st = ll_answer_name(r->a, r->panel, r->target, (int64_t)r->n_targets);
+    llap_status st = ll_answer_name(r->a, r->panel, r->target.name, (int64_t)r->target.n);
+    if (st == LLAP_OK)
+        st = ll_copy_names(&r->a->arena, r->scenario.name, (int64_t)r->scenario.n, &r->a->scenario);
+    r->a->n_scenarios = (int64_t)r->scenario.n;
     if (st == LLAP_OK && !r->a->has_origin) set_origins(r);
     if (st == LLAP_OK) st = sort_rows(r->a);
     if (st == LLAP_OK) st = ll_answer_finish(r->a);
@@ -217,22 +200,16 @@ static llap_status finish(reader *r)
 llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_answer **out)
 {
     *out = NULL;
-    ll_source  *source = NULL;
     reader      r = { .panel = panel };
-    llap_status st = ll_source_open(path, &source);
-    if (st == LLAP_OK) st = ll_csv_tokens_init(&r.tokens, source, RECORD_MAX);
-    r.tokens.dialect = (ll_csv_dialect){ ',', '"', '\n' };
-    if (st == LLAP_OK) {
-        st = read_rows(&r);
-        if (st == LLAP_OK && r.a->n_rows == 0) st = ll_fail(LLAP_EFORMAT, "no rows");
-        if (st != LLAP_OK && st != LLAP_ENOMEM && !r.placed)
-            st = ll_fail_in(st, "%s:%lld", ll_text_show(path).text, (long long)r.tokens.line);
-    }
+    llap_status st = ll_table_open(&r.table, path);
+    if (st == LLAP_OK) st = read_rows(&r);
+    if (st == LLAP_OK && r.a->n_rows == 0) st = ll_fail(LLAP_EFORMAT, "no rows");
+    st = ll_table_fail(&r.table, path, st);
     if (st == LLAP_OK) st = finish(&r);
     if (st == LLAP_OK) *out = r.a;
     else llap_answer_destroy(r.a);
-    ll_free((void *)r.target);
-    ll_csv_tokens_deinit(&r.tokens);
-    ll_source_close(source);
+    ll_free((void *)r.target.name);
+    ll_free((void *)r.scenario.name);
+    ll_table_close(&r.table);
     return st;
 }

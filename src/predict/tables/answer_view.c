@@ -1,6 +1,7 @@
 /* What callers outside see of an answer: its columns, its forecasts, and its numbers as one array.
  */
 #include "base/alloc.h"
+#include "base/error.h"
 #include "predict/tables/answer.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@ static int order_of(int64_t x, int64_t y) { return (x > y) - (x < y); }
 
 int ll_row_compare(const ll_answer_row *x, const ll_answer_row *y)
 {
+    if (x->scenario != y->scenario) return order_of(x->scenario, y->scenario);
     if (x->entity != y->entity) return order_of(x->entity, y->entity);
     if (x->origin != y->origin) return order_of(x->origin, y->origin);
     if (x->sample != y->sample) return order_of(x->sample, y->sample);
@@ -31,7 +33,8 @@ static bool in_order(const llap_answer *a)
 
 static bool same_forecast(const ll_answer_rows *c, size_t i, size_t k)
 {
-    return c->entity[i] == c->entity[k] && c->origin[i] == c->origin[k];
+    return c->scenario[i] == c->scenario[k] && c->entity[i] == c->entity[k] &&
+           c->origin[i] == c->origin[k];
 }
 
 /* Where each forecast begins, [n + 1]; returns n. first may be NULL. */
@@ -110,9 +113,46 @@ llap_status ll_answer_finish(llap_answer *a)
         .n_forecasts = n,
         .first = a->first,
         .axis = ll_axis_show(&a->axis),
+        .n_scenarios = a->n_scenarios,
+        .scenarios = a->scenario,
+        .scenario = a->rows.scenario,
     };
     find_shape(a, &a->view);
     return LLAP_OK;
+}
+
+llap_status ll_answer_join(const llap_answer *const *answer, int64_t n, const char *const *scenario,
+                           llap_answer **out)
+{
+    const llap_answer *one = answer[0];
+    size_t             rows = 0, at = 0;
+    for (int64_t k = 0; k < n; k++) rows += answer[k]->n_rows;
+    if (rows > LL_ANSWER_ROWS_MAX)
+        return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for fewer steps",
+                       LL_ANSWER_ROWS_MAX);
+    llap_answer *a = NULL;
+    llap_status  st = ll_answer_create_bare(one->kind, rows, one->quantile, one->n_quantiles, &a);
+    if (st == LLAP_OK) st = ll_answer_name_as(a, one);
+    if (st == LLAP_OK) st = ll_copy_names(&a->arena, scenario, n, &a->scenario);
+    for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
+        const llap_answer *from = answer[k];
+        assert(from->kind == one->kind && from->n_numbers == a->n_numbers);
+        if (from->n_rows > 0)
+            memcpy(a->number + at * (size_t)a->n_numbers, from->number,
+                   from->n_rows * (size_t)a->n_numbers * sizeof *a->number);
+        for (size_t i = 0; i < from->n_rows; i++) {
+            ll_answer_row row = ll_answer_row_at(from, i);
+            row.scenario = (int32_t)k;
+            ll_answer_put(a, at++, row);
+        }
+    }
+    if (st == LLAP_OK) {
+        a->n_scenarios = n;
+        st = ll_answer_finish(a);
+    }
+    if (st == LLAP_OK) *out = a;
+    else llap_answer_destroy(a);
+    return st;
 }
 
 const llap_answer_columns *llap_answer_view(const llap_answer *a) { return &a->view; }

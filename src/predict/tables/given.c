@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "data/csv/token.h"
-#include "data/source.h"
+#include "data/csv/sample.h"
+#include "predict/tables/table.h"
 #include "predict/tables/times.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_MAX = 1 << 16, COLUMNS = 7 };
+enum { COLUMNS = 7 };
 enum { ENTITY, ORIGIN, TIME, VARIABLE, SAMPLE, VALUE, MEAN };
 
 static const char *const column_name[COLUMNS] = { "entity", "origin", "time", "variable",
@@ -23,39 +23,15 @@ static const char *const column_name[COLUMNS] = { "entity", "origin", "time", "v
 typedef struct reader {
     const llap_model *m;
     const llap_panel *panel;
-    ll_csv_tokens     tokens;
+    ll_table          table;
     ll_axis_reader    clock;
     int               column[COLUMNS];        /* -1: none */
     int               quantile[LL_QUANTILES]; /* columns */
     ll_given         *g;
     int64_t           room;
-    bool              placed; /* what is wrong is told with its line */
 } reader;
 
-static llap_status next(reader *r)
-{
-    const llap_status st = ll_csv_tokens_next(&r->tokens);
-    r->placed = st != LLAP_OK;
-    return st;
-}
-
 /* ---- the header ---- */
-
-static bool is_word(const ll_csv_field *f, const char *word)
-{
-    return f->len == strlen(word) && memcmp(f->text, word, f->len) == 0;
-}
-
-/* "q0.025": a level within (0, 1), or NaN. */
-static double level_of(const ll_csv_field *f)
-{
-    char text[32], *end;
-    if (f->len < 2 || f->len >= sizeof text || f->text[0] != 'q') return NAN;
-    memcpy(text, f->text + 1, f->len - 1);
-    text[f->len - 1] = '\0';
-    const double q = strtod(text, &end);
-    return *end == '\0' && q > 0 && q < 1 ? q : (double)NAN;
-}
 
 /* Keeps levels in order, with their columns. */
 static llap_status add_level(reader *r, double level, int column)
@@ -93,13 +69,13 @@ static llap_status check_columns(const reader *r)
 
 static llap_status read_header(reader *r)
 {
-    llap_status st = next(r);
+    llap_status st = ll_table_next(&r->table);
     for (int k = 0; k < COLUMNS; k++) r->column[k] = -1;
-    for (size_t i = 0; st == LLAP_OK && i < r->tokens.n_fields; i++) {
-        const ll_csv_field *f = &r->tokens.field[i];
+    for (size_t i = 0; st == LLAP_OK && i < r->table.tokens.n_fields; i++) {
+        const ll_csv_field *f = &r->table.tokens.field[i];
         for (int k = 0; k < COLUMNS; k++)
-            if (is_word(f, column_name[k])) r->column[k] = (int)i;
-        if (!isnan(level_of(f))) st = add_level(r, level_of(f), (int)i);
+            if (ll_field_is(f, column_name[k])) r->column[k] = (int)i;
+        if (!isnan(ll_field_level(f))) st = add_level(r, ll_field_level(f), (int)i);
     }
     if (st == LLAP_OK) st = check_columns(r);
     ll_given *g = r->g;
@@ -116,22 +92,20 @@ static llap_status read_header(reader *r)
 static llap_status field_at(const reader *r, int column, const ll_csv_field **out)
 {
     assert(column >= 0);
-    if ((size_t)column >= r->tokens.n_fields)
-        return ll_fail(LLAP_EFORMAT, "%zu fields, fewer than the header has", r->tokens.n_fields);
-    *out = &r->tokens.field[column];
+    if ((size_t)column >= r->table.tokens.n_fields)
+        return ll_fail(LLAP_EFORMAT, "%zu fields, fewer than the header has",
+                       r->table.tokens.n_fields);
+    *out = &r->table.tokens.field[column];
     return LLAP_OK;
 }
 
 static llap_status read_number(const reader *r, int column, double *out)
 {
     const ll_csv_field *f = NULL;
-    char                text[64], *end;
     llap_status         st = field_at(r, column, &f);
-    if (st != LLAP_OK) return st;
-    snprintf(text, sizeof text, "%.*s", (int)(f->len < 63 ? f->len : 63), f->text);
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0' && isfinite(*out)) return LLAP_OK;
-    return ll_fail(LLAP_EFORMAT, "expected a number, found '%s'", ll_text_show(text).text);
+    if (st == LLAP_OK) st = ll_field_number(f, out);
+    if (st != LLAP_OK || isfinite(*out)) return st;
+    return ll_fail(LLAP_EFORMAT, "expected a finite number, found '%s'", ll_csv_show(*f).text);
 }
 
 static llap_status read_time(reader *r, int which, int64_t *out)
@@ -145,19 +119,17 @@ static llap_status read_time(reader *r, int which, int64_t *out)
 static llap_status read_target(const reader *r, int32_t *out)
 {
     const ll_csv_field *f = NULL;
-    char                text[256];
     *out = 0;
     if (r->column[VARIABLE] < 0) return LLAP_OK;
     llap_status st = field_at(r, r->column[VARIABLE], &f);
     if (st != LLAP_OK) return st;
     for (int64_t k = 0; k < r->m->frame.n_targets; k++)
-        if (is_word(f, r->m->frame.target[k])) {
+        if (ll_field_is(f, r->m->frame.target[k])) {
             *out = (int32_t)k;
             return LLAP_OK;
         }
-    snprintf(text, sizeof text, "%.*s", (int)(f->len < 255 ? f->len : 255), f->text);
     return ll_fail(LLAP_EINVAL, "column 'variable': the model does not forecast '%s'",
-                   ll_text_show(text).text);
+                   ll_csv_show(*f).text);
 }
 
 static llap_status read_entity(const reader *r, int32_t *out)
@@ -209,7 +181,7 @@ static llap_status grow(reader *r)
 static llap_status read_row(reader *r)
 {
     ll_given    *g = r->g;
-    ll_given_row row = { .line = r->tokens.line, .at = g->n };
+    ll_given_row row = { .line = r->table.tokens.line, .at = g->n };
     double       sample = 0;
     llap_status  st = grow(r);
     if (st == LLAP_OK) st = read_entity(r, &row.entity);
@@ -293,13 +265,12 @@ ll_given_range ll_given_find(const ll_given *g, int64_t entity, int64_t target, 
 static llap_status read_rows(reader *r, const char *path)
 {
     llap_status st = read_header(r);
-    if (st == LLAP_OK) st = next(r);
-    while (st == LLAP_OK && r->tokens.n_fields > 0) {
+    if (st == LLAP_OK) st = ll_table_next(&r->table);
+    while (st == LLAP_OK && r->table.tokens.n_fields > 0) {
         st = read_row(r);
-        if (st == LLAP_OK) st = next(r);
+        if (st == LLAP_OK) st = ll_table_next(&r->table);
     }
-    if (st != LLAP_OK && st != LLAP_ENOMEM && !r->placed)
-        st = ll_fail_in(st, "%s:%lld", ll_text_show(path).text, (long long)r->tokens.line);
+    st = ll_table_fail(&r->table, path, st);
     return st == LLAP_OK ? sort_rows(r->g, path) : st;
 }
 
@@ -307,16 +278,12 @@ llap_status ll_given_read(const char *path, const llap_model *m, const llap_pane
                           ll_given **out)
 {
     *out = NULL;
-    ll_source *source = NULL;
-    reader     r = { .m = m, .panel = panel, .g = ll_new(1, sizeof *r.g) };
+    reader r = { .m = m, .panel = panel, .g = ll_new(1, sizeof *r.g) };
     if (r.g == NULL) return LLAP_ENOMEM;
     llap_status st = ll_axis_reader_init(&r.clock, &panel->axis);
-    if (st == LLAP_OK) st = ll_source_open(path, &source);
-    if (st == LLAP_OK) st = ll_csv_tokens_init(&r.tokens, source, RECORD_MAX);
-    r.tokens.dialect = (ll_csv_dialect){ ',', '"', '\n' };
+    if (st == LLAP_OK) st = ll_table_open(&r.table, path);
     if (st == LLAP_OK) st = read_rows(&r, path);
-    ll_csv_tokens_deinit(&r.tokens);
-    ll_source_close(source);
+    ll_table_close(&r.table);
     ll_axis_reader_deinit(&r.clock);
     if (st == LLAP_OK) *out = r.g;
     else ll_given_destroy(r.g);

@@ -1,6 +1,7 @@
 #include "predict/view/gap_windows.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -79,13 +80,7 @@ static llap_status make_series(ll_gap_windows *s, const ground *g)
 /* The first time of the series after t. */
 static int64_t after(const ll_gap_series *l, int64_t t)
 {
-    int64_t low = 0, high = l->n;
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (l->time[mid] <= t) low = mid + 1;
-        else high = mid;
-    }
-    return low;
+    return ll_first_after(l->time, 0, l->n, t);
 }
 
 /* The window that answers time number i of the series first. */

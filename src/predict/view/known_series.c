@@ -79,29 +79,42 @@ int64_t ll_observed_until(const llap_panel *p, int64_t e, const int64_t *var, in
     return 0;
 }
 
-/* Whether an anchor of the model looks at that column. */
-static bool is_used(const llap_model *m, int64_t column)
+/* Of the inputs of an anchor that looks at that column; NULL: none does. */
+static const ll_known *who_uses(const llap_model *m, int64_t column)
 {
     for (int64_t i = 0; m->anchor != NULL && i < m->frame.n_targets; i++) {
         const ll_known *k = m->anchor[i]->chain->known;
         for (int32_t j = 0; k != NULL && j < k->n; j++)
-            if (k->input[j].column == column) return true;
+            if (k->input[j].column == column) return k;
     }
-    return false;
+    return NULL;
 }
 
 void ll_warn_known(const llap_model *m, const llap_panel *p, const ll_queries *q,
                    const llap_log *log)
 {
     for (int64_t c = 0; c < m->frame.n_known; c++) {
-        const int64_t var = ll_panel_find_var(p, m->frame.known[c]);
-        size_t        missing = 0;
-        if (var < 0 || !is_used(m, c)) continue;
+        const int64_t   var = ll_panel_find_var(p, m->frame.known[c]);
+        const ll_known *used = who_uses(m, c);
+        size_t          missing = 0, strange = 0;
+        double          first = 0;
+        if (var < 0 || used == NULL) continue;
         for (size_t i = 0; i < q->n; i++)
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
                 const int64_t row = ll_panel_find_row(p, q->entity[i], q->time[k]);
-                missing += row < 0 || !ll_panel_observed(p, row, var);
+                if (row < 0 || !ll_panel_observed(p, row, var)) {
+                    missing++;
+                    continue;
+                }
+                const double x = (double)p->value[row * p->n_vars + var];
+                if (!ll_known_takes(used, (int32_t)c, x) && strange++ == 0) first = x;
             }
+        if (strange > 0)
+            ll_logf(log, LLAP_LOG_WARNING,
+                    "%s: %zu of %zu values of a known input at the times forecast are like none of "
+                    "training (%g%s): they count as missing, and the answers are wider for it",
+                    ll_text_show(m->frame.known[c]).text, strange, q->first[q->n], first,
+                    strange > 1 ? ", ..." : "");
         if (missing > 0)
             ll_logf(log, LLAP_LOG_WARNING,
                     "%s: %zu of %zu values that a known input should have at the times forecast "

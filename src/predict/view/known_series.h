@@ -25,7 +25,8 @@ llap_status ll_known_numbers(const llap_panel *p, const int64_t *column, int64_t
  * later is known inputs alone. */
 int64_t ll_observed_until(const llap_panel *p, int64_t e, const int64_t *var, int64_t n_targets);
 
-/* Warns where forecasts ask about times for which a known column has no value. */
+/* Warns where forecasts ask about times for which a known column has no value, or one that training
+ * has seen nothing like. */
 void ll_warn_known(const llap_model *m, const llap_panel *p, const ll_queries *q,
                    const llap_log *log);
 

@@ -73,13 +73,8 @@ static llap_status add_forecast(ll_queries *q, size_t *room, int64_t entity, int
 /* Whether entity e has a row within the context of a forecast made at t. */
 static bool has_context(const llap_model *m, const llap_panel *p, int64_t e, int64_t t)
 {
-    int64_t lo = p->start[e], hi = p->start[e + 1]; /* the first row after t */
-    while (lo < hi) {
-        const int64_t mid = lo + (hi - lo) / 2;
-        if (p->time[mid] <= t) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo > p->start[e] && ll_elapsed(p->time[lo - 1], t) < (uint64_t)m->frame.context;
+    const int64_t after = ll_panel_row_after(p, e, t);
+    return after > p->start[e] && ll_elapsed(p->time[after - 1], t) < (uint64_t)m->frame.context;
 }
 
 /* Where a backtest begins: with the part that training left for it, if the data has it; else as

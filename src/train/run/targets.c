@@ -28,10 +28,10 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     llap_status  st = name == NULL || all == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) {
         for (int64_t i = 0; i < n; i++) all[i] = names[i];
-        const char *device_data = llap_text_nearest(name, (const char *const *)all);
+        const char *nearest = llap_text_nearest(name, (const char *const *)all);
         st = ll_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, ll_text_show(name).text,
-                     device_data ? " (did you mean '" : "",
-                     device_data ? ll_text_show(device_data).text : "", device_data ? "'?)" : "");
+                     nearest ? " (did you mean '" : "", nearest ? ll_text_show(nearest).text : "",
+                     nearest ? "'?)" : "");
     }
     ll_free((void *)all);
     ll_free(name);
