@@ -5,6 +5,7 @@
 
 #include "check.h"
 
+#include <dirent.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/llap-test-XXXXXX";
@@ -32,6 +33,16 @@ static inline int remove_folder(void **state)
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command);
+}
+
+/* Those that are not hidden. */
+static inline int files_in_folder(void)
+{
+    int  n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
 }
 
 static inline void check_same_file(const char *a, const char *b)

@@ -4,4 +4,4 @@
  *   bench.c  llap_bench: every part beside the bare product
  *
  * May touch: base, base/json, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/synth, networks, diffusion, residual, stack, model, predict. */
+ * data/csv, data/synth, networks, diffusion, residual, stack, fill, model, predict. */

@@ -131,6 +131,16 @@ llap_time_axis ll_axis_show(const ll_axis *a)
                              .unit_ns = a->unit_ns };
 }
 
+ll_panel_draft ll_panel_draft_of(const llap_panel *p)
+{
+    return (ll_panel_draft){ .axis = p->axis,
+                             .n_entities = p->n_entities,
+                             .n_vars = p->n_vars,
+                             .entity = p->entity,
+                             .var = p->var,
+                             .start = p->start };
+}
+
 llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out)
 {
     *out = NULL;

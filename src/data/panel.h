@@ -120,6 +120,10 @@ typedef struct ll_panel_draft {
     uint64_t          *observed; /* likewise */
 } ll_panel_draft;
 
+/* A draft with the axis, the names and the rows of p, whose times and values are still to be set.
+ */
+ll_panel_draft ll_panel_draft_of(const llap_panel *p);
+
 /* Copies names, axis and start. Caller owns *out. LLAP_EINVAL: sizes that cannot be. */
 llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out);
 

@@ -62,6 +62,7 @@ void llap_model_destroy(llap_model *m)
     ll_joint_destroy(m->joint);
     ll_network_destroy(m->network);
     ll_stack_destroy(m->stack);
+    ll_filling_destroy(m->filling);
     ll_free(m->training);
     ll_free(m->report);
     ll_arena_deinit(&m->arena);

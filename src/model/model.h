@@ -5,11 +5,12 @@
  *                saving and loading
  *   joint_file.c joint laws in it
  *   stack_file.h the stack (src/stack) in the file
+ *   fill_file.h  the filling (src/fill) in the file
  *   network.h    the container of the networks: configuration, sizes, tensors
  *   artefacts.h  the reference implementation's files
  *
  * May touch: base, base/json, base/time, base/rng, backend, graph, nn, data, data/windows,
- * anchor, anchor/chain, joint, networks, diffusion, residual, stack. */
+ * anchor, anchor/chain, joint, networks, diffusion, residual, stack, fill. */
 
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
@@ -19,7 +20,8 @@
  *     llapdiff.format      "1"; a newer one is refused
  *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
  *                          training has seen, per target the numbers of its anchor, "network" or
- *                          "stack" (stack_file.h); the names of columns: "known", "static"
+ *                          "stack" (stack_file.h), "filling" (fill_file.h); the names of columns:
+ *                          "known", "static"
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
@@ -55,6 +57,7 @@
 #include "anchor/model.h"
 #include "base/arena.h"
 #include "data/windows/split.h"
+#include "fill/fill.h"
 #include "joint/joint.h"
 #include "model/network.h"
 #include "stack/stack.h"
@@ -92,6 +95,7 @@ struct llap_model {
     ll_joint         *joint;    /* owned; NULL: no series moves with another */
     ll_network       *network;  /* owned; NULL: size `anchor` */
     ll_stack         *stack;    /* owned; NULL: none. Beside anchors, without networks */
+    ll_filling       *filling;  /* owned; NULL: the anchors fill gaps, or networks */
     char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
     char             *report;   /* JSON text, of the training just made: stages, seconds, memory;
                                    owned (ll_free), not in the file */

@@ -6,6 +6,7 @@
 #include "base/safetensors.h"
 #include "base/text.h"
 #include "model/model_parts.h"
+#include "model/fill_file.h"
 #include "model/stack_file.h"
 
 #include <assert.h>
@@ -67,6 +68,7 @@ static llap_status config_text(const llap_model *m, char **text)
     ll_json_close(&w, ']');
     if (m->network != NULL) ll_network_write_config(&w, m->network);
     if (m->stack != NULL) ll_stack_write(&w, m->stack);
+    if (m->filling != NULL) ll_fill_write(&w, m->filling);
     ll_json_close(&w, '}');
     return ll_json_finish(&w, text, &n);
 }
@@ -115,10 +117,13 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
     ll_stack_tensors kept = { 0 };
+    ll_fill_tensors filled = { 0 };
     if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &kept, w);
+    if (st == LLAP_OK && m->filling != NULL) st = ll_fill_save(m->filling, &filled, w);
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
     ll_tensors_writer_destroy(w);
     ll_stack_tensors_deinit(&kept);
+    ll_fill_tensors_deinit(&filled);
     return st;
 }
 
@@ -148,7 +153,7 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
                                         "horizon", "step",      "gap",        "observed", "anchors",
                                         "parts",   "val_start", "test_start", "network",  "stack",
-                                        "known",   "static",    NULL };
+                                        "known",   "static",    "filling",    NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -369,6 +374,8 @@ static llap_status load_checked(const ll_tensors *t, llap_model **out)
         st = get_network(t, config, *out, &n_network);
     if (st == LLAP_OK && ll_json_has(config, "stack"))
         st = ll_stack_load(t, config, &(*out)->frame, &(*out)->stack, &n_network);
+    if (st == LLAP_OK && ll_json_has(config, "filling") && (*out)->anchor != NULL)
+        st = ll_fill_load(t, config, &(*out)->frame, &(*out)->filling, &n_network);
     if (st == LLAP_OK) st = check_count(t, *out, n_network);
     ll_json_destroy(config);
     if (st != LLAP_OK) {

@@ -12,6 +12,7 @@
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/tables/times.h"
+#include "predict/view/fill_view.h"
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
 #include "predict/view/queries.h"
@@ -32,6 +33,7 @@ typedef struct asked {
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
     const ll_backend       *backend;
+    ll_fill_view           *view;  /* from both sides */
     const struct place     *place; /* [n_rows,n_targets] */
 } asked;
 
@@ -83,7 +85,9 @@ typedef struct questions {
     double            *t;       /* of all queries, as the next two */
     int64_t           *row;
     ll_law            *law;
-    ll_series         *all; /* by entity of the model, or NULL */
+    int64_t           *entity; /* [n_entities] */
+    double            *move;   /* of the laws */
+    ll_series         *all;    /* by entity of the model, or NULL */
 } questions;
 
 static void questions_deinit(questions *q)
@@ -93,6 +97,8 @@ static void questions_deinit(questions *q)
     ll_free(q->row);
     ll_free(q->law);
     ll_free(q->all);
+    ll_free(q->entity);
+    ll_free(q->move);
 }
 
 static llap_status questions_init(questions *q, const asked *k, const ll_panel_series *s,
@@ -105,12 +111,14 @@ static llap_status questions_init(questions *q, const asked *k, const ll_panel_s
     *q = (questions){ .request = ll_new((size_t)p->n_entities, sizeof *q->request),
                       .t = ll_new(n_rows, sizeof *q->t),
                       .row = ll_new(n_rows, sizeof *q->row),
-                      .law = ll_new(n_rows, sizeof *q->law) };
-    if (q->request == NULL || q->t == NULL || q->row == NULL || q->law == NULL) return LLAP_ENOMEM;
+                      .law = ll_new(n_rows, sizeof *q->law),
+                      .entity = ll_new((size_t)p->n_entities, sizeof *q->entity) };
+    if (!q->request || !q->t || !q->row || !q->law || !q->entity) return LLAP_ENOMEM;
     const llap_status st = ll_linked_series(m, target, p, s, &q->all);
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         const int64_t      first = p->start[e];
         ll_anchor_request *r = &q->request[e];
+        q->entity[e] = e;
         *r = (ll_anchor_request){ .history = s->series[e],
                                   .series = ll_model_series(m, p->entity[e]),
                                   .t_query = q->t + n,
@@ -143,6 +151,17 @@ static llap_status fill(const asked *k, int64_t target, const questions *q)
             st = ll_anchor_model_fill(a, q->request + i, n - i < most ? n - i : most, from_of(k));
     }
     return st;
+}
+
+/* The laws as all sensors have them, where they fill. */
+static llap_status fill_by_all(const asked *k, int64_t target, questions *q)
+{
+    const size_t n = (size_t)count_asked(k, target);
+    if (k->o->causal || k->m->filling == NULL) return LLAP_OK;
+    q->move = ll_new(n, LL_LAW_LEVELS * sizeof *q->move);
+    return q->move == NULL ? LLAP_ENOMEM
+                           : ll_fill_view_move(k->view, target, q->request, q->entity,
+                                               (size_t)k->p->n_entities, q->move);
 }
 
 /* Paths of all questions, [n_samples,its queries] of each entity, behind one another. */
@@ -196,6 +215,7 @@ static llap_status impute_target(const asked *k, const ll_panel_series *s, int64
     size_t            i = 0;
     llap_status       st = questions_init(&q, k, s, target);
     if (st == LLAP_OK && m->anchor != NULL) st = fill(k, target, &q);
+    if (st == LLAP_OK && m->anchor != NULL) st = fill_by_all(k, target, &q);
     if (st == LLAP_OK && path != NULL) st = draw(k, target, &q, path);
     assert((path != NULL) == (m->anchor != NULL && k->keep));
     for (int64_t e = 0; st == LLAP_OK && e < k->p->n_entities; e++) {
@@ -320,6 +340,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
         .m = m, .p = p, .rows = rows, .o = o, .n_samples = o->samples, .keep = o->keep_samples != 0
     };
     ll_normal_scores score;
+    ll_fill_view     view = { 0 };
     int64_t         *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     place           *to = ll_new((size_t)p->n_rows, (size_t)m->frame.n_targets * sizeof *to);
     llap_status      st = var == NULL || to == NULL
@@ -329,6 +350,8 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     k.var = var;
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, NULL, o->log);
     k.place = to;
+    k.view = &view;
+    if (st == LLAP_OK && !o->causal) st = ll_fill_view_init(&view, m, m->filling, p);
     if (st == LLAP_OK) find_places(&k, to);
     if (st == LLAP_OK) st = make_answer(&k, &score, out);
     if (st == LLAP_OK) st = impute_all(&k, *out, &score);
@@ -340,6 +363,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
         llap_answer_destroy(*out);
         *out = NULL;
     }
+    ll_fill_view_deinit(&view);
     ll_free(to);
     ll_free(var);
     return st;

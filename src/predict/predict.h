@@ -19,5 +19,5 @@
  *   compare.h, device.h         is the data like training's; where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, model,
+ * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, model,
  * predict/tables, predict/view. */

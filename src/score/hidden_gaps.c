@@ -10,6 +10,7 @@
 #include "predict/forecaster.h"
 #include "predict/reference.h"
 #include "predict/tables/numbers.h"
+#include "predict/view/fill_view.h"
 #include "predict/view/gap_windows.h"
 #include "predict/view/series.h"
 #include "predict/view/target_series.h"
@@ -41,6 +42,7 @@ typedef struct fill_set {
     llap_panel           *masked;
     ll_readings           r;      /* of what is left */
     ll_target_series      series; /* likewise */
+    ll_fill_view          view;   /* likewise */
     errors               *error;  /* [NAIVES,n_targets] */
     double                score[MEMBERS];
     /* of networks that fill */
@@ -131,6 +133,19 @@ static llap_status fill_naively(const fill_set *s, naive which, const ll_forecas
 
 /* ---- the model ---- */
 
+/* Laws that the anchor has answered, as the filling has them. */
+static llap_status move_laws(fill_set *s, int64_t target, const ll_forecast_window *w, int64_t n,
+                             ll_arena *arena, const ll_anchor_request *r)
+{
+    size_t   n_query = 0;
+    int64_t *entity = ll_arena_new(arena, (size_t)n, sizeof *entity);
+    for (int64_t i = 0; entity != NULL && i < n; i++)
+        entity[i] = w[i].entity, n_query += r[i].n_query;
+    double *move = ll_arena_new(arena, n_query, LL_LAW_LEVELS * sizeof *move);
+    if (entity == NULL || move == NULL) return LLAP_ENOMEM;
+    return ll_fill_view_move(&s->view, target, r, entity, (size_t)n, move);
+}
+
 /* What is asked of the windows. Laws, and members that are their mid-point quantiles. */
 static llap_status make_requests(const fill_set *s, int64_t target, const ll_forecast_window *w,
                                  int64_t n, ll_arena *arena, ll_anchor_request *r)
@@ -151,7 +166,7 @@ static llap_status make_requests(const fill_set *s, int64_t target, const ll_for
     return LLAP_OK;
 }
 
-static llap_status fill_by_model(const fill_set *s, ll_anchor_from from, int64_t target,
+static llap_status fill_by_model(fill_set *s, ll_anchor_from from, int64_t target,
                                  const ll_forecast_window *w, int64_t n, ll_arena *arena,
                                  ll_forecast_members *out)
 {
@@ -167,6 +182,8 @@ static llap_status fill_by_model(const fill_set *s, ll_anchor_from from, int64_t
         out[i * n_targets + target] = (ll_forecast_members){ .n = MEMBERS, .value = value[i] };
     }
     if (st == LLAP_OK && a != NULL) st = ll_anchor_model_fill(a, r, (size_t)n, from);
+    if (st == LLAP_OK && a != NULL && from == LL_ANCHOR_BOTH)
+        st = move_laws(s, target, w, n, arena, r);
     if (st != LLAP_OK || a == NULL) return st;
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t i = 0; i < n; i++)
@@ -409,6 +426,7 @@ static llap_status set_init(fill_set *s, ll_part part)
     }
     if (st == LLAP_OK)
         st = ll_target_series_init(&s->series, s->m, s->masked, s->var, LL_SERIES_READINGS);
+    if (st == LLAP_OK) st = ll_fill_view_init(&s->view, s->m, s->m->filling, s->masked);
     for (int i = 0; i < MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / MEMBERS);
     return st == LLAP_OK ? learn_errors(s, part) : st;
 }
@@ -459,6 +477,7 @@ void ll_hidden_gaps_deinit(ll_hidden_gaps *g)
     fill_set *s = g->set;
     if (s != NULL) {
         ll_target_series_deinit(&s->series);
+        ll_fill_view_deinit(&s->view);
         ll_free(s->error);
         ll_free(s->asked);
         ll_free(s->place);

@@ -1,7 +1,7 @@
 /* Gaps made on purpose, and who fills them: 30 % of the observed cells are hidden, by a seeded draw
  * for each, and the hidden cells of one part are what is scored.
  *
- *     model         the model, from both sides: the anchor, or networks where validation said so
+ *     model         the model, from both sides: the anchor, all sensors or networks, as chosen
  *     model_causal  the model, from the past alone
  *     linear        between the readings on both sides, with its empirical error
  *     last_value    the reading before, with its empirical error

@@ -27,12 +27,7 @@ void ll_hide_readings(const llap_panel *p, const int64_t *var, int64_t n_targets
 llap_status ll_hide_mask(const llap_panel *p, const int64_t *var, int64_t n_targets,
                          const uint8_t *hidden, llap_panel **out)
 {
-    ll_panel_draft d = { .axis = p->axis,
-                         .n_entities = p->n_entities,
-                         .n_vars = p->n_vars,
-                         .entity = p->entity,
-                         .var = p->var,
-                         .start = p->start };
+    ll_panel_draft d = ll_panel_draft_of(p);
     llap_status    st = ll_panel_create(&d, out);
     if (st != LLAP_OK) return st;
     const int64_t cells = p->n_rows * p->n_vars;

@@ -12,5 +12,4 @@
  *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
  *
  * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor, stack,
- * model, predict, predict/view.
- */
+ * fill, model, predict, predict/view. */

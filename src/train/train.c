@@ -15,6 +15,7 @@
 #include "predict/view/span.h"
 #include "train/anchors.h"
 #include "train/fill_choice.h"
+#include "train/filling.h"
 #include "train/holidays.h"
 #include "train/joint.h"
 #include "train/networks.h"
@@ -305,6 +306,7 @@ static llap_status settle_filling(ll_training_run *run, llap_model *m, const lla
     c->fill_past = c->fill_both = 0;
     if (c->calibration_factor.n > 0) st = ll_fill_choice(m, p, o, r); /* else draws not finite */
     if (st != LLAP_OK) return st;
+    if (m->filling != NULL) c->fill_both = 0; /* all sensors fill from both sides */
     kept[0] = (double)c->fill_past;
     kept[1] = (double)c->fill_both;
     const llap_status noted = ll_training_run_keep(run, "filling", kept, 2);
@@ -320,6 +322,7 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     const bool  alone = l->recipe.alone;
     llap_status st = fit_anchors(run, p, o, l, out);
     if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
+    if (st == LLAP_OK) st = ll_train_filling(*out, p, l->var, o);
     if (st == LLAP_OK && l->recipe.stacked)
         st = ll_train_stack(*out, run, p, l->var, o, &l->recipe.stack, l->backend);
     if (st == LLAP_OK && !alone)

@@ -7,13 +7,14 @@
  *   training_set.h    what the networks are trained on
  *   networks.h        sizes and options, their spread, who answers
  *   network_member.h  one member, from its first weights to its best
- *   fill_choice.h     do networks fill gaps?
+ *   filling.h         do all sensors fill gaps?
+ *   fill_choice.h     do networks fill them?
  *   trainer.c         the public handle
  *
  * Inside it: run (the loop of every stage) and reference (the paper's stages).
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, anchor/chain, joint, networks, diffusion, residual, stack,
- * model, predict, predict/view, score, train/run, train/reference. */
+ * fill, model, predict, predict/view, score, train/run, train/reference. */
 
 /* llap_train and what llap_trainer needs of it. */
 #ifndef LL_TRAIN_TRAIN_H

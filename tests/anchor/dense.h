@@ -7,6 +7,16 @@
 #include "anchor/process/process.h"
 #include "check.h"
 
+/* Scales of 1, no bounds: what a chain of given numbers starts from. */
+static const ll_chain PLAIN_CHAIN = { .y_lo = -INFINITY,
+                                      .y_hi = INFINITY,
+                                      .y_min = -INFINITY,
+                                      .y_max = INFINITY,
+                                      .z_clip = INFINITY,
+                                      .lambda = 1,
+                                      .g_s = 1,
+                                      .r_s = 1 };
+
 /* The way back from u at time t. */
 static inline double chain_z_back(const ll_chain *c, size_t e, double t, double u)
 {

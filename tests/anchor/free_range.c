@@ -15,18 +15,11 @@ static void check_near(const char *what, double x, double expected, double off)
 /* A chain of given numbers, of one series. */
 static ll_chain plain(ll_curve curve, double *mu, double *sd)
 {
-    return (ll_chain){ .n_series = 0,
-                       .curve = curve,
-                       .mu = mu,
-                       .sd = sd,
-                       .y_lo = -INFINITY,
-                       .y_hi = INFINITY,
-                       .y_min = -INFINITY,
-                       .y_max = INFINITY,
-                       .z_clip = INFINITY,
-                       .lambda = 1,
-                       .g_s = 1,
-                       .r_s = 1 };
+    ll_chain c = PLAIN_CHAIN;
+    c.curve = curve;
+    c.mu = mu;
+    c.sd = sd;
+    return c;
 }
 
 static void tangent_tails(void **state)

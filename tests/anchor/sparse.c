@@ -80,18 +80,12 @@ enum { N = 240, GAP = 100, END = 160, SERIES = 2 };
 static ll_anchor_model *plain_model(void)
 {
     ll_chain *c = ll_new(1, sizeof *c);
-    *c = (ll_chain){ .n_series = SERIES,
-                     .curve = LL_CURVE_TAILS,
-                     .knot = { -2, 2 },
-                     .glitch_end = 1,
-                     .y_lo = -INFINITY,
-                     .y_hi = INFINITY,
-                     .y_min = -INFINITY,
-                     .y_max = INFINITY,
-                     .z_clip = INFINITY,
-                     .lambda = 1,
-                     .g_s = 1,
-                     .r_s = 1 };
+    *c = PLAIN_CHAIN;
+    c->n_series = SERIES;
+    c->curve = LL_CURVE_TAILS;
+    c->knot[0] = -2;
+    c->knot[1] = 2;
+    c->glitch_end = 1;
     double **const rows[] = { &c->mu, &c->sd, &c->low, &c->high, &c->glitch };
     for (int k = 0; k < 5; k++) {
         *rows[k] = ll_new(SERIES + 1, sizeof(double));

@@ -1,45 +1,10 @@
-#include "check.h"
+#include "folder.h"
 
 #include "base/file.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/llap-file-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][256];
-    static int  turn;
-    char       *p = path[turn ^= 1];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int files_in_folder(void)
-{
-    int  n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 static llap_status write_text(const char *path, const char *text)
 {

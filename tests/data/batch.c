@@ -412,15 +412,11 @@ static void epochs_are_the_same_for_any_threads(void **state)
     free_setup(&t);
 }
 
-static llap_status load_all(void *user)
+static llap_status load_all_by(const setup *t, const ll_loader_opts *o)
 {
-    const setup    *t = user;
-    ll_loader_opts  o = LL_LOADER_DEFAULT;
     ll_loader      *l = NULL;
     const ll_batch *b = NULL;
-    o.order = LL_ORDER_RANDOM;
-    o.threads = 0;
-    llap_status st = ll_loader_create(t->r, t->x, &o, &l);
+    llap_status     st = ll_loader_create(t->r, t->x, o, &l);
     if (st == LLAP_OK) st = ll_loader_start(l, 0);
     do {
         if (st == LLAP_OK) st = ll_loader_next(l, &b);
@@ -429,20 +425,15 @@ static llap_status load_all(void *user)
     return st;
 }
 
-static llap_status load_with_a_thread(void *user)
+static llap_status load_all(void *user)
 {
-    const setup    *t = user;
-    ll_loader_opts  o = LL_LOADER_DEFAULT;
-    ll_loader      *l = NULL;
-    const ll_batch *b = NULL;
-    llap_status     st = ll_loader_create(t->r, t->x, &o, &l);
-    if (st == LLAP_OK) st = ll_loader_start(l, 0);
-    do {
-        if (st == LLAP_OK) st = ll_loader_next(l, &b);
-    } while (st == LLAP_OK && b != NULL);
-    ll_loader_destroy(l);
-    return st;
+    ll_loader_opts o = LL_LOADER_DEFAULT;
+    o.order = LL_ORDER_RANDOM;
+    o.threads = 0;
+    return load_all_by(user, &o);
 }
+
+static llap_status load_with_a_thread(void *user) { return load_all_by(user, &LL_LOADER_DEFAULT); }
 
 static void failing_allocations_lose_nothing(void **state)
 {

@@ -6,7 +6,6 @@
 #include "base/rng/rng.h"
 #include "data/netcdf/load.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 /* ---- random panels -------------------------------------------------------------------------- */
@@ -207,15 +206,6 @@ static void equal_panels_give_equal_bytes(void **state)
     assert_memory_equal(bytes[0], bytes[1], n[0]);
     ll_free(bytes[0]);
     ll_free(bytes[1]);
-}
-
-static int files_in_folder(void)
-{
-    int  n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 /* A driver that works until one of its functions is asked for the n-th time. */

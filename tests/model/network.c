@@ -5,17 +5,6 @@
 #include "base/json/json.h"
 #include "base/safetensors.h"
 
-static bool same_bytes(const char *a, const char *b)
-{
-    ll_map x, y;
-    CHECK_OK(ll_map_open(in_folder(a), &x));
-    CHECK_OK(ll_map_open(in_folder(b), &y));
-    const bool same = x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
-    ll_map_close(&x);
-    ll_map_close(&y);
-    return same;
-}
-
 /* -------- sizes -------- */
 
 static int64_t parameters(const ll_network_config *c, const char *prefix)
@@ -84,7 +73,7 @@ static void check_round_trip(const ll_network_config *c)
     CHECK_OK(llap_model_save(m, in_folder("one")));
     CHECK_OK(llap_model_load(in_folder("one"), &again));
     CHECK_OK(llap_model_save(again, in_folder("two")));
-    assert_true(same_bytes("one", "two"));
+    check_same_file(in_folder("one"), in_folder("two"));
     assert_non_null(again->network);
     assert_string_equal(again->training, "{}");
     assert_int_equal(again->network->n_inputs, D);
@@ -341,5 +330,5 @@ int main(void)
         cmocka_unit_test(counts_from_the_first_query),
         cmocka_unit_test(survives_failed_allocations),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, teardown);
 }

@@ -201,5 +201,5 @@ int main(void)
         cmocka_unit_test(refuses_cut_files),   cmocka_unit_test(refuses_configurations),
         cmocka_unit_test(claims_cost_nothing),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, teardown);
 }

@@ -2,22 +2,11 @@
 #ifndef LLAP_TESTS_MODEL_NETWORK_MODEL_H
 #define LLAP_TESTS_MODEL_NETWORK_MODEL_H
 
-#include "check.h"
+#include "folder.h"
 
 #include "model/model.h"
 
 #include <unistd.h>
-
-static char folder[] = "/tmp/llap-network-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 static const char *const entities[] = { "a", "b", "c" };
 static const char *const targets[] = { "no2" };
@@ -92,12 +81,6 @@ static void make_file(const ll_network_config *c, const char *name)
     llap_model *m = make_model(c);
     CHECK_OK(llap_model_save(m, in_folder(name)));
     llap_model_destroy(m);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
 }
 
 static int teardown(void **state)

@@ -94,12 +94,9 @@ llap_status ll_derive(const llap_panel *p, const ll_derived *list, int64_t n, ll
     llap_status  st = name == NULL || s == NULL ? LLAP_ENOMEM : find_sources(p, list, n, s);
     if (st == LLAP_OK) {
         for (int64_t i = 0; i < n; i++) name[i] = list[i].name;
-        ll_panel_draft d = { .axis = p->axis,
-                             .n_entities = p->n_entities,
-                             .n_vars = n,
-                             .entity = p->entity,
-                             .var = name,
-                             .start = p->start };
+        ll_panel_draft d = ll_panel_draft_of(p);
+        d.n_vars = n;
+        d.var = name;
         st = ll_panel_create(&d, out);
         for (int64_t r = 0; st == LLAP_OK && r < p->n_rows; r++) d.time[r] = p->time[r];
         for (int64_t i = 0; st == LLAP_OK && i < n; i++) derive_column(p, &list[i], s[i], i, &d);

@@ -48,12 +48,7 @@ static void opponents_equal_the_verified_ones(void **state)
 
 static llap_panel *with_another_future(const llap_panel *p, int64_t origin)
 {
-    ll_panel_draft d = { .axis = p->axis,
-                         .n_entities = p->n_entities,
-                         .n_vars = p->n_vars,
-                         .entity = p->entity,
-                         .var = p->var,
-                         .start = p->start };
+    ll_panel_draft d = ll_panel_draft_of(p);
     llap_panel    *out;
     CHECK_OK(ll_panel_create(&d, &out));
     for (int64_t r = 0; r < p->n_rows; r++) {

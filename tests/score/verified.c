@@ -87,12 +87,7 @@ static void stage_deinit(stage *s)
 
 static llap_panel *carry_forward(const llap_panel *p, int64_t var)
 {
-    ll_panel_draft d = { .axis = p->axis,
-                         .n_entities = p->n_entities,
-                         .n_vars = p->n_vars,
-                         .entity = p->entity,
-                         .var = p->var,
-                         .start = p->start };
+    ll_panel_draft d = ll_panel_draft_of(p);
     llap_panel    *out;
     CHECK_OK(ll_panel_create(&d, &out));
     for (int64_t e = 0; e < p->n_entities; e++) {

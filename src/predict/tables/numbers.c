@@ -56,12 +56,57 @@ void ll_normal_scores_init(ll_normal_scores *s, const double *quantile, int n_qu
     for (int i = 0; i < LL_POINTS; i++) s->point[i] = ll_normal_score((i + 0.5) / LL_POINTS);
 }
 
+/* ---- the mean of counts ---- */
+
+typedef struct count_law {
+    const ll_anchor_model *a;
+    const ll_law          *law;
+    size_t                 series;
+    double                 near; /* the error that a part may have */
+} count_law;
+
+/* A score, the part of the law below it, and the count there. */
+typedef struct count_at {
+    double x, below, y;
+} count_at;
+
+static count_at at_score(const count_law *c, double x)
+{
+    return (count_at){ x, 0.5 * erfc(-x / sqrt(2.0)),
+                       ll_anchor_quantile(c->a, c->series, c->law, x) };
+}
+
+/* What the law between two scores adds to the mean. Counts grow with the score: where both ends
+ * have the same one, so has all between. */
+static double between(const count_law *c, count_at lo, count_at hi)
+{
+    const double part = hi.below - lo.below;
+    assert(hi.y >= lo.y && part >= 0);
+    if ((hi.y - lo.y) * part <= c->near) return part * (lo.y + 0.5 * (hi.y - lo.y));
+    const count_at middle = at_score(c, 0.5 * (lo.x + hi.x));
+    return between(c, lo, middle) + between(c, middle, hi);
+}
+
+/* Rare counts lie between the points of the other laws: a step of their quantiles is looked for. */
+static double count_mean(const ll_anchor_model *a, size_t series, const ll_law *law)
+{
+    const double far = 6;
+    count_law    c = { a, law, series, INFINITY };
+    c.near = 1e-6 * (1e-3 + at_score(&c, 1).y);
+    const count_at lo = at_score(&c, -far), middle = at_score(&c, 0), hi = at_score(&c, far);
+    return lo.below * lo.y + between(&c, lo, middle) + between(&c, middle, hi) +
+           (1 - hi.below) * hi.y;
+}
+
 void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
                     const ll_normal_scores *s, double *number)
 {
     double sum = 0;
-    for (int i = 0; i < LL_POINTS; i++) sum += ll_anchor_quantile(a, series, law, s->point[i]);
-    number[0] = sum / LL_POINTS;
+    if (a->chain->curve == LL_CURVE_COUNTS) number[0] = count_mean(a, series, law);
+    else {
+        for (int i = 0; i < LL_POINTS; i++) sum += ll_anchor_quantile(a, series, law, s->point[i]);
+        number[0] = sum / LL_POINTS;
+    }
     for (int i = 0; i < s->n_quantiles; i++)
         number[1 + i] = ll_anchor_quantile(a, series, law, s->quantile[i]);
 }

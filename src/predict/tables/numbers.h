@@ -21,7 +21,8 @@ typedef struct ll_normal_scores {
 
 void ll_normal_scores_init(ll_normal_scores *s, const double *quantile, int n_quantiles);
 
-/* Mean and quantiles of a law in data units, into number [1 + n_quantiles]. */
+/* Mean and quantiles of a law in data units, into number [1 + n_quantiles]. The mean of counts is
+ * exact to six digits, however rare they are. */
 void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
                     const ll_normal_scores *s, double *number);
 

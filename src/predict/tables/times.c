@@ -217,12 +217,8 @@ llap_status ll_query_times_rows(const llap_panel *p, const ll_query_times *t, ll
     if (*asked == NULL) st = LLAP_ENOMEM;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
         start[e + 1] = start[e] + merge(p, t, e, wanted, time + start[e], *asked + start[e]);
-    ll_panel_draft d = { .axis = p->axis,
-                         .n_entities = p->n_entities,
-                         .n_vars = p->n_vars,
-                         .entity = p->entity,
-                         .var = p->var,
-                         .start = start };
+    ll_panel_draft d = ll_panel_draft_of(p);
+    d.start = start;
     if (st == LLAP_OK) st = ll_panel_create(&d, out);
     if (st == LLAP_OK) {
         memcpy(d.time, time, (size_t)start[p->n_entities] * sizeof *time);

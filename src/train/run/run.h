@@ -11,7 +11,7 @@
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
  * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, graph, nn, data,
- * data/windows, anchor, anchor/chain, residual, stack, model, predict. */
+ * data/windows, anchor, anchor/chain, residual, stack, fill, model, predict. */
 
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *

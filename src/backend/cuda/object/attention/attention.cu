@@ -74,6 +74,18 @@ __device__ static inline void load_tile(const float *from, int64_t step, int64_t
     }
 }
 
+// The next tiles of two operands, when everybody is done with those before.
+template <int WIDTH, int TILE>
+__device__ static inline void next_tiles(const float *x, int64_t x_step, float *x_tile,
+                                         const float *y, int64_t y_step, float *y_tile,
+                                         int64_t first, int64_t n, int d)
+{
+    __syncthreads();
+    load_tile<WIDTH, TILE>(x, x_step, first, n, d, x_tile);
+    load_tile<WIDTH, TILE>(y, y_step, first, n, d, y_tile);
+    __syncthreads();
+}
+
 template <int T, int E>
 __device__ static inline float dot(const float *x, const float *row, int lane)
 {
@@ -129,10 +141,7 @@ template <int T, int E> __global__ void forward_kernel(const __grid_constant__ a
     float q[E], y[E] = {}, top = -INFINITY, sum = 0.0f;
     load_row<T, E>(head_of(p.q, b, h, p.d) + (there ? i : 0) * p.q.step, p.d, lane, there, q);
     for (int64_t first = 0; first < p.lk; first += TILE) {
-        __syncthreads();
-        load_tile<WIDTH, TILE>(k_head, p.k.step, first, p.lk, p.d, keys);
-        load_tile<WIDTH, TILE>(v_head, p.v.step, first, p.lk, p.d, values);
-        __syncthreads();
+        next_tiles<WIDTH, TILE>(k_head, p.k.step, keys, v_head, p.v.step, values, first, p.lk, p.d);
         for (int j = 0; j < TILE && first + j < p.lk; j += 4) {
             float s[4], keep[4], high = top;
             for (int k = 0; k < 4; k++) {
@@ -191,10 +200,7 @@ template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_ar
     const float lse = there ? p.lse[row] : -INFINITY;
     if (there && lane == 0) p.delta[row] = delta;
     for (int64_t first = 0; first < p.lk; first += TILE) {
-        __syncthreads();
-        load_tile<WIDTH, TILE>(k_head, p.k.step, first, p.lk, p.d, keys);
-        load_tile<WIDTH, TILE>(v_head, p.v.step, first, p.lk, p.d, values);
-        __syncthreads();
+        next_tiles<WIDTH, TILE>(k_head, p.k.step, keys, v_head, p.v.step, values, first, p.lk, p.d);
         for (int j = 0; j < TILE && first + j < p.lk; j += 4) {
             float keep[4];
             kept<T>(p, rng, row * p.lk + first + j, 1, lane, keep);
@@ -236,10 +242,8 @@ template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_a
     load_row<T, E>(head_of(p.k, b, h, p.d) + key * p.k.step, p.d, lane, there, k);
     load_row<T, E>(head_of(p.v, b, h, p.d) + key * p.v.step, p.d, lane, there, v);
     for (int64_t first = 0; first < p.lq; first += TILE) {
-        __syncthreads();
-        load_tile<WIDTH, TILE>(q_head, p.q.step, first, p.lq, p.d, queries);
-        load_tile<WIDTH, TILE>(dy_head, (int64_t)p.heads * p.d, first, p.lq, p.d, dys);
-        __syncthreads();
+        next_tiles<WIDTH, TILE>(q_head, p.q.step, queries, dy_head, (int64_t)p.heads * p.d, dys,
+                                first, p.lq, p.d);
         for (int n = 0; n < TILE && first + n < p.lq; n += 4) {
             float keep[4];
             kept<T>(p, rng, (row + first + n) * p.lk + key, p.lk, lane, keep);
@@ -327,14 +331,7 @@ size_t ll_cuda_attention_grad_bytes(const ll_call *c)
 
 extern "C" void ll_cuda_attention_grad(const ll_call *c)
 {
-    att_arg p = att_of(c);
-    p.y_in = real_of(c->in[ATT_Y]);
-    p.lse = real_of(c->in[ATT_LSE]);
-    p.dy = real_of(c->in[ATT_DY]);
-    p.delta = (float *)c->work;
-    p.dq = result_of(c, 0);
-    p.dk = result_of(c, 1);
-    p.dv = result_of(c, 2);
+    att_arg p = att_grad_of(c);
     p.dbias = c->in[ATT_BIAS].present ? result_of(c, 3) : NULL;
     ll_cuda_enter();
     ll_cuda_attention_backward(c, p);

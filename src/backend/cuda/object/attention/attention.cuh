@@ -72,6 +72,38 @@ static inline att_arg att_of(const ll_call *c)
     return p;
 }
 
+// With what the gradient reads and writes.
+static inline att_arg att_grad_of(const ll_call *c)
+{
+    att_arg p = att_of(c);
+    p.y_in = real_of(c->in[ATT_Y]);
+    p.lse = real_of(c->in[ATT_LSE]);
+    p.dy = real_of(c->in[ATT_DY]);
+    p.delta = (float *)c->work;
+    p.dq = result_of(c, 0);
+    p.dk = result_of(c, 1);
+    p.dv = result_of(c, 2);
+    return p;
+}
+
+// What a block takes of n queries (or keys): ROWS of them from `first` on, of head h of example b.
+struct block_place {
+    int64_t b, first;
+    int     h, warp, lane;
+};
+
+template <int ROWS> __device__ static inline block_place block_of(const att_arg &p, int64_t n)
+{
+    const uint32_t tiles = ((uint32_t)n + ROWS - 1) / ROWS;
+    block_place    t;
+    t.b = blockIdx.x / tiles / p.heads;
+    t.first = blockIdx.x % tiles * ROWS;
+    t.h = (int)(blockIdx.x / tiles % p.heads);
+    t.warp = threadIdx.x / 32;
+    t.lane = threadIdx.x % 32;
+    return t;
+}
+
 __device__ static inline const float *head_of(const att_rows &r, int64_t b, int h, int d)
 {
     return r.data + offset_at(r.at, b, r.at.rank - 2) + (int64_t)h * d;
@@ -109,7 +141,9 @@ __device__ static inline float exp2_of(float x)
 }
 
 // A tile of scores of a thread's two rows, shared by four lanes, whose maxima so far are `high`:
-// they become the rows' top, what was summed shrinks, and weights count from `from`.
+// they become the rows' top, what was summed shrinks, and weights count from `from`. FAST: by
+// exp2_of.
+template <bool FAST = true>
 __device__ static inline void raise_top(float (&high)[2], float (&top)[2], float (&from)[2],
                                         float (&shrink)[2], float (&sum)[2])
 {
@@ -119,7 +153,8 @@ __device__ static inline void raise_top(float (&high)[2], float (&top)[2], float
         high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
         // Nothing seen yet: every weight is 0.
         from[half] = high[half] == -INFINITY ? 0.0f : high[half];
-        shrink[half] = exp2_of(top[half] - from[half]);
+        const float less = top[half] - from[half];
+        shrink[half] = FAST ? exp2_of(less) : exp2f(less);
         top[half] = high[half];
         sum[half] *= shrink[half];
     }

@@ -23,11 +23,10 @@ __global__ void __launch_bounds__(32 * WARPS)
     const float log2e = 1.44269504088896341f;
     __shared__ __align__(16) __nv_bfloat16 keys[ROWS * PITCH], values[KEYS * PITCH];
     __shared__ float                       hidden[KEYS]; // 0, or -inf for keys that do not count
-    const uint32_t                         tiles = ((uint32_t)p.lq + QUERIES - 1) / QUERIES;
-    const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * QUERIES;
-    const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
-              lane = threadIdx.x % 32;
-    const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
+    const block_place                      t = block_of<QUERIES>(p, p.lq);
+    const int64_t                          b = t.b, first = t.first;
+    const int                              h = t.h, warp = t.warp, lane = t.lane;
+    const float                           *mask = mask_of(p, b), *bias = bias_of(p, b, h);
     const float  *k_head = head_at(p.k, b, h, D, KV_HALF), *v_head = head_at(p.v, b, h, D, KV_HALF);
     const int64_t bias_step = bias == NULL ? 0 : p.at_bias.stride[p.at_bias.rank - 2];
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
@@ -83,16 +82,7 @@ __global__ void __launch_bounds__(32 * WARPS)
                 high[e / 2] = fmaxf(high[e / 2], s[n][e]);
             }
         float shrink[2], from[2];
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
-            // Nothing seen yet: every weight below is 0.
-            from[half] = high[half] == -INFINITY ? 0.0f : high[half];
-            shrink[half] = exp2f(top[half] - from[half]);
-            top[half] = high[half];
-            sum[half] *= shrink[half];
-        }
+        raise_top<false>(high, top, from, shrink, sum);
 #pragma unroll
         for (int n = 0; n < D / 8; n++)
 #pragma unroll

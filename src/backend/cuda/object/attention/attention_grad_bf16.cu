@@ -83,10 +83,9 @@ __global__ void __launch_bounds__(THREADS)
     enum { PITCH = D + 8 };
     __shared__ __align__(16) __nv_bfloat16 keys[TILE * PITCH], values[TILE * PITCH];
     __shared__ float                       hidden[TILE];
-    const uint32_t                         tiles = ((uint32_t)p.lq + TILE - 1) / TILE;
-    const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * TILE;
-    const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
-              lane = threadIdx.x % 32;
+    const block_place                      t = block_of<TILE>(p, p.lq);
+    const int64_t                          b = t.b, first = t.first;
+    const int                              h = t.h, warp = t.warp, lane = t.lane;
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const int64_t dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
     const float  *mask = mask_of(p, b), scale = p.scale * LOG2E;
@@ -167,10 +166,9 @@ __global__ void __launch_bounds__(THREADS)
     enum { PITCH = D + 8 };
     __shared__ __align__(16) __nv_bfloat16 queries[TILE * PITCH], dys[TILE * PITCH];
     __shared__ float                       lse[TILE], delta[TILE];
-    const uint32_t                         tiles = ((uint32_t)p.lk + TILE - 1) / TILE;
-    const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * TILE;
-    const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
-              lane = threadIdx.x % 32;
+    const block_place                      t = block_of<TILE>(p, p.lk);
+    const int64_t                          b = t.b, first = t.first;
+    const int                              h = t.h, warp = t.warp, lane = t.lane;
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const int64_t dense = (int64_t)p.heads * D, of = (b * p.heads + h) * p.lq;
     const float  *mask = mask_of(p, b), *q_head = head_at(p.q, b, h, D, HALF),
@@ -255,18 +253,11 @@ bool ll_cuda_attention_reads(const ll_call *c)
 // With a bias its gradient is wanted too: in floats.
 extern "C" void ll_cuda_attention_grad_bf16(const ll_call *c)
 {
-    att_arg p = att_of(c);
+    att_arg p = att_grad_of(c);
     if (!ll_cuda_attention_fits(c) || p.bias != NULL || p.batch * p.heads * p.lq * p.lk == 0) {
         ll_cuda_attention_grad(c);
         return;
     }
-    p.y_in = real_of(c->in[ATT_Y]);
-    p.lse = real_of(c->in[ATT_LSE]);
-    p.dy = real_of(c->in[ATT_DY]);
-    p.delta = (float *)c->work;
-    p.dq = result_of(c, 0);
-    p.dk = result_of(c, 1);
-    p.dv = result_of(c, 2);
     p.dq_half = c->out[0].elem == LL_HALF;
     p.dk_half = c->out[1].elem == LL_HALF;
     p.dv_half = c->out[2].elem == LL_HALF;

@@ -117,14 +117,13 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 3 : 2)
     extern __shared__ char dynamic[];
     const uint32_t         base = (shared_at(dynamic) + 1023) & ~1023u;
     const uint32_t         dys = base + tile::OWN_BYTES, stages = dys + tile::OWN_BYTES;
-    const uint32_t         tiles = ((uint32_t)p.lq + tile::OWN - 1) / tile::OWN;
-    const int64_t          b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * tile::OWN;
-    const int              h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
-              lane = threadIdx.x % 32, group = warp / 4;
-    const int64_t   dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
-    const int       n_tiles = (int)((p.lk + ROWS - 1) / ROWS);
-    const float    *mask = mask_of(p, b), scale = p.scale * LOG2E;
-    const uint16_t *k_head = (const uint16_t *)head_at(p.k, b, h, D, true),
+    const block_place      own = block_of<tile::OWN>(p, p.lq);
+    const int64_t          b = own.b, first = own.first;
+    const int              h = own.h, warp = own.warp, lane = own.lane, group = warp / 4;
+    const int64_t          dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
+    const int              n_tiles = (int)((p.lk + ROWS - 1) / ROWS);
+    const float           *mask = mask_of(p, b), scale = p.scale * LOG2E;
+    const uint16_t        *k_head = (const uint16_t *)head_at(p.k, b, h, D, true),
                    *v_head = (const uint16_t *)head_at(p.v, b, h, D, true),
                    *dy = (const uint16_t *)p.dy + head, *y = (const uint16_t *)p.y_in + head;
     bring_rows<D, tile::OWN, THREADS>(base, (const uint16_t *)head_at(p.q, b, h, D, true), p.q.step,
@@ -207,14 +206,13 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 2 : 1)
     __shared__ float2      of_query[STAGES][ROWS]; // lse and delta
     const uint32_t         base = (shared_at(dynamic) + 1023) & ~1023u;
     const uint32_t         own_v = base + tile::OWN_BYTES, stages = own_v + tile::OWN_BYTES;
-    const uint32_t         tiles = ((uint32_t)p.lk + tile::OWN - 1) / tile::OWN;
-    const int64_t          b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * tile::OWN;
-    const int              h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
-              lane = threadIdx.x % 32, group = warp / 4;
-    const int64_t   dense = (int64_t)p.heads * D, of = (b * p.heads + h) * p.lq;
-    const int       n_tiles = (int)((p.lq + ROWS - 1) / ROWS);
-    const float    *mask = mask_of(p, b), scale = p.scale * LOG2E;
-    const uint16_t *q_head = (const uint16_t *)head_at(p.q, b, h, D, true),
+    const block_place      own = block_of<tile::OWN>(p, p.lk);
+    const int64_t          b = own.b, first = own.first;
+    const int              h = own.h, warp = own.warp, lane = own.lane, group = warp / 4;
+    const int64_t          dense = (int64_t)p.heads * D, of = (b * p.heads + h) * p.lq;
+    const int              n_tiles = (int)((p.lq + ROWS - 1) / ROWS);
+    const float           *mask = mask_of(p, b), scale = p.scale * LOG2E;
+    const uint16_t        *q_head = (const uint16_t *)head_at(p.q, b, h, D, true),
                    *dy_head = (const uint16_t *)p.dy + (b * p.lq * p.heads + h) * D;
     float seen[2]; // 0, or -inf where the key does not count
 #pragma unroll

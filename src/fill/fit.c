@@ -1,0 +1,371 @@
+#include "fill/fit.h"
+
+#include "anchor/chain/chain.h"
+#include "anchor/chain/quantile.h"
+#include "base/alloc.h"
+#include "fill/fitting.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { EXAMPLES = 500, CELLS = 40000, CELLS_LEAST = 4000, PAIRED = 1000, PAIRED_LEAST = 50 };
+
+static void fitting_deinit(fitting *g)
+{
+    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+        ll_fill_table_deinit(&g->copy[c].t);
+        ll_free(g->copy[c].t.u);
+        ll_free(g->copy[c].hidden);
+        ll_free(g->copy[c].full);
+    }
+    for (int v = 0; v < LL_FILL_VARS; v++) {
+        ll_free(g->of[v].row);
+        ll_free(g->of[v].cell);
+    }
+    ll_free(g->u);
+}
+
+/* ---- scales ---- */
+
+typedef struct moments {
+    double mean, sd;
+} moments;
+
+/* Of the training values of one variable, through a curve; n: how many. */
+static moments moments_of(const ll_fill_data *d, int64_t v, const ll_fill_scale *s, double *n)
+{
+    double sum = 0, square = 0;
+    *n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double mean = *n > 0 ? sum / *n : 0;
+        for (int64_t r = 0; r < d->table.n_rows; r++) {
+            const double y = d->table.u[v * d->table.n_rows + r];
+            if (isnan(y) || !d->train[r]) continue;
+            const double x = s == NULL ? y : ll_yeo_johnson((y - s->mean) / s->sd, s->lambda);
+            if (pass == 0) sum += x, ++*n;
+            else square += (x - mean) * (x - mean);
+        }
+    }
+    const double sd = *n > 0 ? sqrt(square / *n) : 0;
+    return (moments){ *n > 0 ? sum / *n : 0, sd > 0 ? sd : 1 };
+}
+
+/* The curve under which the training values are most nearly normal, of 0 .. 2. */
+static double best_lambda(const ll_fill_data *d, int64_t v, const ll_fill_scale *s)
+{
+    double best = 1, most = -INFINITY, grown = 0, n;
+    for (int64_t r = 0; r < d->table.n_rows; r++) {
+        const double z = (d->table.u[v * d->table.n_rows + r] - s->mean) / s->sd;
+        if (!isnan(z) && d->train[r]) grown += copysign(log1p(fabs(z)), z);
+    }
+    for (int i = 0; i <= 20; i++) {
+        ll_fill_scale try = *s;
+        try.lambda = i / 10.0;
+        const moments m = moments_of(d, v, &try, &n);
+        const double  likely = -n * log(m.sd) + (try.lambda - 1) * grown;
+        if (likely > most) most = likely, best = try.lambda;
+    }
+    return best;
+}
+
+static void fit_scale(fitting *g, int64_t v, bool bend)
+{
+    ll_fill_scale *s = &g->f->scale[v];
+    double         n;
+    const moments  y = moments_of(g->d, v, NULL, &n);
+    *s = (ll_fill_scale){ .mean = y.mean, .sd = y.sd, .lambda = 1 };
+    if (bend) s->lambda = best_lambda(g->d, v, s);
+    const moments bent = moments_of(g->d, v, s, &n);
+    s->middle = bent.mean;
+    s->spread = bent.sd;
+    for (int64_t i = v * g->d->table.n_rows; i < (v + 1) * g->d->table.n_rows; i++)
+        g->u[i] = ll_fill_scale_u(s, g->d->table.u[i]);
+}
+
+/* ---- neighbours ---- */
+
+/* Correlation of an entity with another at the same times, mean over targets; 0: too few. */
+static double likeness(const fitting *g, const ll_fill_table *t, int64_t e, int64_t j)
+{
+    const int64_t n_rows = t->n_rows, length = t->start[e + 1] - t->start[e];
+    const int64_t every = length / PAIRED + 1;
+    double        sum = 0, count = 0;
+    for (int64_t v = 0; v < g->f->n_vars; v++) {
+        double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+        if (g->f->target[v] < 0) continue;
+        for (int64_t r = t->start[e]; r < t->start[e + 1]; r += every) {
+            const double a = g->u[v * n_rows + r];
+            if (isnan(a) || !g->d->train[r]) continue;
+            const int64_t at = ll_fill_row_at(t, j, t->t[r], g->f->step);
+            const double  b = at < 0 ? NAN : g->u[v * n_rows + at];
+            if (isnan(b)) continue;
+            n++, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
+        }
+        const double vx = xx - x * x / n, vy = yy - y * y / n;
+        if (n < PAIRED_LEAST || !(vx > 0) || !(vy > 0)) continue;
+        sum += fabs(xy - x * y / n) / sqrt(vx * vy);
+        count++;
+    }
+    return count > 0 ? sum / count : 0;
+}
+
+/* Best first. The table's entities are the filling's. */
+static void find_near(fitting *g)
+{
+    const ll_filling    *f = g->f;
+    const ll_fill_table *t = &g->d->table;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t e = 0; e < t->n_entities; e++) {
+        double   best[LL_FILL_NEAR] = { 0 };
+        int32_t *near = f->near + t->known[e] * f->n_near;
+        for (int64_t k = 0; k < f->n_near; k++) near[k] = -1;
+        for (int64_t j = 0; j < t->n_entities; j++) {
+            const double r = j == e ? 0 : likeness(g, t, e, j);
+            int64_t      k = f->n_near;
+            while (k > 0 && r > best[k - 1]) k--;
+            if (!(r > 0) || k == f->n_near) continue;
+            for (int64_t i = f->n_near - 1; i > k; i--)
+                best[i] = best[i - 1], near[i] = near[i - 1];
+            best[k] = r;
+            near[k] = (int32_t)t->known[j];
+        }
+    }
+}
+
+/* ---- hidden cells ---- */
+
+static llap_status copy_init(fitting *g, int c)
+{
+    copy        *k = &g->copy[c];
+    const size_t n = (size_t)(g->d->table.n_rows * g->f->n_vars);
+    k->t = g->d->table;
+    k->t.u = ll_new(n, sizeof *k->t.u);
+    k->full = ll_new(n, sizeof *k->full);
+    k->hidden = ll_new(n, 1);
+    if (k->t.u == NULL || k->full == NULL || k->hidden == NULL) return LLAP_ENOMEM;
+    memcpy(k->t.u, g->u, n * sizeof *k->t.u);
+    ll_fill_hide(&k->t, g->f->day ? 1 : g->f->step, (ll_fill_pattern)c, g->d->seed, k->hidden);
+    for (size_t i = 0; i < n; i++)
+        if (k->hidden[i]) k->t.u[i] = NAN;
+    return ll_fill_table_index(g->f, &k->t);
+}
+
+static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
+{
+    const int64_t n_rows = g->d->table.n_rows;
+    const int64_t most =
+        g->f->target[v] >= 0 && CELLS / n_targets > CELLS_LEAST ? CELLS / n_targets : CELLS_LEAST;
+    cells *s = &g->of[v];
+    s->row = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->row);
+    s->cell = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->cell);
+    if (s->row == NULL || s->cell == NULL) return LLAP_ENOMEM;
+    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+        const uint8_t *hidden = g->copy[c].hidden + v * n_rows;
+        int64_t        all = 0, seen = 0;
+        s->of_copy[c] = s->n;
+        for (int64_t r = 0; r < n_rows; r++) all += hidden[r];
+        const int64_t every = all / most + 1;
+        for (int64_t r = 0; r < n_rows; r++)
+            if (hidden[r] && seen++ % every == 0) s->row[s->n++] = r;
+    }
+    s->of_copy[LL_FILL_PATTERNS] = s->n;
+    return LLAP_OK;
+}
+
+static llap_status fit_kernel(fitting *g, int64_t v)
+{
+    const copy      *k = &g->copy[LL_FILL_RANDOM];
+    const cells     *s = &g->of[v];
+    const int64_t    every = s->of_copy[1] / EXAMPLES + 1;
+    ll_fill_example *x = ll_new(EXAMPLES, sizeof *x);
+    int64_t          n = 0;
+    if (x == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < s->of_copy[1] && n < EXAMPLES; i += every) {
+        int32_t       at[LL_FILL_LOOK];
+        const int64_t row = s->row[i];
+        if (!g->d->train[row]) continue;
+        x[n].n = ll_fill_around(g->f, &k->t, v, row, at);
+        x[n].truth = g->u[v * k->t.n_rows + row];
+        for (int j = 0; j < x[n].n; j++) {
+            x[n].t[j] = k->t.t[at[j]] - k->t.t[row];
+            x[n].y[j] = k->t.u[v * k->t.n_rows + at[j]];
+        }
+        n++;
+    }
+    g->f->kernel[v] = ll_fill_kernel_start(g->f->day, g->f->step);
+    ll_fill_kernel_fit(x, n, g->f->step, &g->f->kernel[v]);
+    ll_free(x);
+    return LLAP_OK;
+}
+
+static void measure_cells(fitting *g, int64_t v)
+{
+    ll_fill_lags l;
+    cells       *s = &g->of[v];
+    ll_fill_lags_init(&l, &g->f->kernel[v], g->f->step);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->n; i++) {
+        const copy *k = &g->copy[copy_of(s, i)];
+        ll_fill_residuals(g->f, &l, &k->t, k->full, v, s->row[i], g->u[v * k->t.n_rows + s->row[i]],
+                          &s->cell[i]);
+    }
+}
+
+/* b above it is of a long gap. */
+static llap_status find_far(fitting *g, int64_t v)
+{
+    const cells *s = &g->of[v];
+    double      *b = ll_new((size_t)s->n + 1, sizeof *b);
+    if (b == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < s->n; i++) b[i] = s->cell[i].b;
+    ll_sort_doubles(b, (size_t)s->n);
+    g->f->far[v] = s->n > 0 ? 1.5 * ll_quantile(b, (size_t)s->n, 0.5) : 1;
+    ll_free(b);
+    return LLAP_OK;
+}
+
+/* Covariances of a pass by the training cells. */
+static llap_status fit_cov(fitting *g, int pass, int64_t v)
+{
+    const cells    *s = &g->of[v];
+    ll_fill_moments m;
+    llap_status     st = ll_fill_moments_init(&m, g->f);
+    for (int64_t i = 0; st == LLAP_OK && i < s->n; i++)
+        if (g->d->train[s->row[i]])
+            ll_fill_moments_add(&m, ll_fill_group(g->f, &g->d->table, s->row[i]),
+                                s->cell[i].b > g->f->far[v], s->cell[i].d);
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < (st == LLAP_OK ? 2 * g->f->n_groups : 0); i++)
+        ll_fill_moments_cov(&m, i / 2, i % 2, ll_fill_cov(g->f, pass, v, i / 2, i % 2));
+    ll_fill_moments_deinit(&m);
+    return st;
+}
+
+/* ---- spread and score ---- */
+
+const double fill_level[LL_FILL_LEVELS] = { .025, .1, .25, .5, .75, .9, .975 };
+
+double ll_fill_crps(const double *q, double truth)
+{
+    static const double c[LL_FILL_LEVELS] = { .05, .1125, .2, .25, .2, .1125, .05 };
+    double              sum = 0;
+    for (int i = 0; i < LL_FILL_LEVELS; i++) {
+        const double off = truth - q[i];
+        sum += c[i] / .975 * fmax(fill_level[i] * off, (fill_level[i] - 1) * off);
+    }
+    return 2 * sum;
+}
+
+ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i)
+{
+    const cells        *s = &g->of[v];
+    const ll_fill_cell *c = &s->cell[i];
+    const bool          far = c->b > g->f->far[v];
+    const int64_t       group = ll_fill_group(g->f, &g->d->table, s->row[i]);
+    ll_fill_answer      a = ll_fill_combine(g->f, ll_fill_cov(g->f, 1, v, group, far), c);
+    a.far = far;
+    return a;
+}
+
+/* Quantiles of (u - mean) / sd over all hidden cells, by length; those of all where few. */
+static llap_status fit_quantiles(fitting *g, int64_t v)
+{
+    enum { FEW = 100 };
+    const cells *s = &g->of[v];
+    double      *z = ll_new(3 * (size_t)s->n + 3, sizeof *z), *all = z + 2 * s->n;
+    size_t       n[2] = { 0 };
+    if (z == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < s->n; i++) {
+        const ll_fill_answer a = fill_answer_of(g, v, i);
+        all[i] = (s->cell[i].mean + s->cell[i].b * s->cell[i].d[0] - a.mean) / a.sd;
+        z[(a.far ? (size_t)s->n : 0) + n[a.far]++] = all[i];
+    }
+    ll_sort_doubles(all, (size_t)s->n);
+    for (int far = 0; far < 2; far++) {
+        const bool    few = n[far] < FEW;
+        double       *x = few ? all : z + far * s->n;
+        const size_t  count = few ? (size_t)s->n : n[far];
+        double *const q = g->f->quantile + (v * 2 + far) * LL_FILL_LEVELS;
+        ll_sort_doubles(x, count);
+        for (int i = 0; i < LL_FILL_LEVELS; i++)
+            q[i] = count > 0 ? ll_quantile(x, count, fill_level[i]) : 0;
+    }
+    ll_free(z);
+    return LLAP_OK;
+}
+
+/* CRPS of hidden validation cells, in deviations of training; *n counts them. */
+static double score_cells(const fitting *g, int64_t v, double *n)
+{
+    const ll_fill_scale *s = &g->f->scale[v];
+    double               sum = 0;
+    for (int64_t i = 0; i < g->of[v].n; i++) {
+        const int64_t row = g->of[v].row[i];
+        double        q[LL_FILL_LEVELS];
+        if (g->d->train[row]) continue;
+        const ll_fill_answer a = fill_answer_of(g, v, i);
+        ll_fill_quantiles(g->f, v, &a, q);
+        for (int k = 0; k < LL_FILL_LEVELS; k++) q[k] = ll_fill_scale_y(s, q[k]) / s->sd;
+        sum += ll_fill_crps(q, g->d->table.u[v * g->d->table.n_rows + row] / s->sd);
+        ++*n;
+    }
+    return sum;
+}
+
+/* ---- all of it ---- */
+
+static llap_status fit_passes(fitting *g)
+{
+    const ll_filling *f = g->f;
+    llap_status       st = LLAP_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++)
+            st = ll_fill_pass(f, &g->copy[c].t, pass, g->copy[c].full);
+        for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
+            if (pass == 1 && f->target[v] < 0) continue;
+            measure_cells(g, v);
+            if (pass == 0) st = find_far(g, v);
+            if (st == LLAP_OK) st = fit_cov(g, pass, v);
+        }
+    }
+    return st;
+}
+
+llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
+                           double *score)
+{
+    fitting     g = { .f = f, .d = d };
+    int64_t     n_targets = 0;
+    double      sum = 0, n = 0;
+    int         worst = LLAP_OK;
+    llap_status st = LLAP_OK;
+    assert(d->table.n_vars == f->n_vars);
+    g.u = ll_new((size_t)(d->table.n_rows * f->n_vars), sizeof *g.u);
+    if (g.u == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < f->n_vars; v++) {
+        fit_scale(&g, v, bend);
+        n_targets += f->target[v] >= 0;
+    }
+    if (f->n_near > 0) find_near(&g);
+    for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++) st = copy_init(&g, c);
+    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) st = list_cells(&g, v, n_targets);
+    if (st == LLAP_OK) {
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+        for (int64_t v = 0; v < f->n_vars; v++) {
+            const int one = (int)fit_kernel(&g, v);
+            if (one > worst) worst = one;
+        }
+        st = (llap_status)worst;
+    }
+    if (st == LLAP_OK) st = fit_passes(&g);
+    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
+        if (f->target[v] < 0) continue;
+        st = fit_quantiles(&g, v);
+        if (st == LLAP_OK) sum += score_cells(&g, v, &n);
+    }
+    *score = n > 0 ? sum / n : NAN;
+    if (st == LLAP_OK && trees) st = fill_fit_rest(&g, score);
+    fitting_deinit(&g);
+    return st;
+}

@@ -1,0 +1,39 @@
+/* Fitting a filling on readings hidden on purpose (docs/spec/filling.md 4 and 7).
+ *
+ *     ll_filling *f;                              names, targets, step and day are the caller's
+ *     st = ll_filling_create(n_vars, n_entities, n_near, &f);
+ *     if (st == LLAP_OK) st = ll_filling_fit(f, &data, bend, false, &score);
+ *
+ * Twice, with curves and without: the lower score on validation is better, and is fitted once more
+ * with trees. */
+#ifndef LL_FILL_FIT_H
+#define LL_FILL_FIT_H
+
+#include "fill/fill.h"
+
+typedef enum ll_fill_pattern {
+    LL_FILL_RANDOM,  /* 30 % of all cells */
+    LL_FILL_OUTAGES, /* a variable or a whole row for 6 to 48 hours, and 10 % of all cells */
+    LL_FILL_PATTERNS
+} ll_fill_pattern;
+
+/* What is hidden of a table: hidden [n_vars,n_rows], read cells alone. */
+void ll_fill_hide(const ll_fill_table *t, double unit, ll_fill_pattern p, uint64_t seed,
+                  uint8_t *hidden);
+
+typedef struct ll_fill_data {
+    ll_fill_table  table;     /* without its index; u in the units of the data */
+    const uint8_t *train;     /* [n_rows] else validation */
+    bool           by_entity; /* entities are independent */
+    uint64_t       seed;
+} ll_fill_data;
+
+/* score: mean CRPS of hidden validation cells of targets, in deviations of training; NaN where
+ * there are none. LLAP_ENOMEM. */
+llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
+                           double *score);
+
+/* 2 sum c pinball of quantiles at LL_FILL_LEVELS. */
+double ll_fill_crps(const double *q, double truth);
+
+#endif

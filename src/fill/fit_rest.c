@@ -1,0 +1,136 @@
+/* Trees on what the closed form leaves of hidden cells, and whether they are used. */
+#include "anchor/chain/quantile.h"
+#include "base/alloc.h"
+#include "fill/fitting.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REST_LEAST = 2000 };
+
+static void rest_deinit(ll_rest *r)
+{
+    void *const arrays[] = { r->x, r->z, r->weight, r->train, r->half, r->median, r->scale };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+}
+
+/* How many units of y a unit of z is, in deviations. */
+static double unit_of(const ll_fill_scale *s, const ll_fill_answer *a)
+{
+    const double step = 0.01, up = ll_fill_scale_y(s, a->mean + step),
+                 down = ll_fill_scale_y(s, a->mean - step);
+    return fmax(a->sd * (up - down) / (2 * step * s->sd), 1e-6);
+}
+
+static void rest_cell(const fitting *g, int64_t v, int64_t i, ll_rest *r, int64_t at)
+{
+    const cells         *s = &g->of[v];
+    const int64_t        row = s->row[i];
+    const ll_fill_table *t = &g->copy[copy_of(s, i)].t;
+    const ll_fill_answer a = fill_answer_of(g, v, i);
+    const double         week = g->f->day ? 168 : 168 * g->f->step;
+    ll_rest_look(g->f, t, v, row, &s->cell[i], &a, r->x + at * r->n_columns);
+    r->z[at] = (g->u[v * t->n_rows + row] - a.mean) / a.sd;
+    r->weight[at] = unit_of(&g->f->scale[v], &a);
+    r->train[at] = g->d->train[row];
+    const int64_t block = g->d->by_entity ? t->entity[row] : (int64_t)floor(t->t[row] / week);
+    r->half[at] = block % 2 != 0;
+}
+
+static llap_status rest_init(fitting *g, ll_rest *r)
+{
+    double sum = 0;
+    *r = (ll_rest){ .n_columns = ll_rest_columns(g->f) };
+    for (int64_t v = 0; v < g->f->n_vars; v++) r->n += g->f->target[v] >= 0 ? g->of[v].n : 0;
+    const size_t n = (size_t)r->n + 1;
+    r->x = ll_new(n, (size_t)r->n_columns * sizeof *r->x);
+    r->z = ll_new(n, sizeof *r->z);
+    r->weight = ll_new(n, sizeof *r->weight);
+    r->train = ll_new(n, 1);
+    r->half = ll_new(n, 1);
+    r->median = ll_new(n, sizeof *r->median);
+    r->scale = ll_new(n, sizeof *r->scale);
+    if (!r->x || !r->z || !r->weight || !r->train || !r->half || !r->median || !r->scale)
+        return LLAP_ENOMEM;
+    for (int64_t v = 0, at = 0; v < g->f->n_vars; v++) {
+        if (g->f->target[v] < 0) continue;
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < g->of[v].n; i++) rest_cell(g, v, i, r, at + i);
+        at += g->of[v].n;
+    }
+    for (int64_t i = 0; i < r->n; i++) sum += r->weight[i];
+    for (int64_t i = 0; i < r->n; i++) r->weight[i] *= (double)r->n / sum;
+    return LLAP_OK;
+}
+
+/* Quantiles of one variable's (z - median)/scale, whose cells begin at `first`. */
+static llap_status rest_quantiles(const fitting *g, const ll_rest *r, int64_t v, int64_t first,
+                                  double *q)
+{
+    const int64_t n = g->of[v].n;
+    double       *x = ll_new((size_t)n + 1, sizeof *x);
+    if (x == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (r->z[first + i] - r->median[first + i]) / r->scale[first + i];
+    ll_sort_doubles(x, (size_t)n);
+    for (int i = 0; i < LL_FILL_LEVELS; i++)
+        q[i] = q[LL_FILL_LEVELS + i] = n > 0 ? ll_quantile(x, (size_t)n, fill_level[i]) : 0;
+    ll_free(x);
+    return LLAP_OK;
+}
+
+/* Sums of CRPS over the cells of validation of the half that nothing was stopped by, or of both:
+ * without the trees, and with them and the quantiles q [n_vars,2,levels]. */
+static void rest_scores(const fitting *g, const ll_rest *r, const double *q, bool both, double *sum)
+{
+    sum[0] = sum[1] = sum[2] = 0;
+    for (int64_t v = 0, at = 0; v < g->f->n_vars; v++) {
+        const ll_fill_scale *s = &g->f->scale[v];
+        for (int64_t i = 0; g->f->target[v] >= 0 && i < g->of[v].n; i++, at++) {
+            const double truth = g->d->table.u[v * g->d->table.n_rows + g->of[v].row[i]] / s->sd;
+            if (r->train[at] || (!both && r->half[at] == 0)) continue;
+            const ll_fill_answer a = fill_answer_of(g, v, i);
+            for (int k = 0; k < 2; k++) {
+                const double *level_of =
+                    (k ? q : g->f->quantile) + (v * 2 + a.far) * LL_FILL_LEVELS;
+                const double mean = a.mean + (k ? a.sd * r->median[at] : 0);
+                const double sd = a.sd * (k ? r->scale[at] : 1);
+                double       y[LL_FILL_LEVELS];
+                for (int l = 0; l < LL_FILL_LEVELS; l++)
+                    y[l] = ll_fill_scale_y(s, mean + sd * level_of[l]) / s->sd;
+                sum[k] += ll_fill_crps(y, truth);
+            }
+            sum[2]++;
+        }
+    }
+}
+
+llap_status fill_fit_rest(fitting *g, double *score)
+{
+    ll_rest     r;
+    double      sum[3];
+    double     *q = ll_new((size_t)g->f->n_vars * 2, LL_FILL_LEVELS * sizeof *q);
+    llap_status st = rest_init(g, &r);
+    if (st == LLAP_OK && q == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK && r.n >= REST_LEAST) st = ll_rest_fit(&r, g->d->seed, g->f->trees);
+    if (st == LLAP_OK && g->f->trees[0].n > 0) {
+        for (int64_t v = 0, at = 0; v < g->f->n_vars && st == LLAP_OK; v++) {
+            if (g->f->target[v] < 0) continue;
+            st = rest_quantiles(g, &r, v, at, q + v * 2 * LL_FILL_LEVELS);
+            at += g->of[v].n;
+        }
+        rest_scores(g, &r, q, false, sum);
+        g->f->rest = st == LLAP_OK && sum[1] < 0.995 * sum[0];
+        rest_scores(g, &r, q, true, sum);
+    }
+    if (g->f->rest) {
+        memcpy(g->f->quantile, q, (size_t)g->f->n_vars * 2 * LL_FILL_LEVELS * sizeof *q);
+        *score = sum[1] / sum[2];
+    } else {
+        ll_trees_deinit(&g->f->trees[0]);
+        ll_trees_deinit(&g->f->trees[1]);
+    }
+    rest_deinit(&r);
+    ll_free(q);
+    return st;
+}

@@ -1,0 +1,50 @@
+/* The covariance of one variable in time, docs/spec/filling.md 2:
+ *
+ *     k(d) = sum_{0..2} a exp(-rho d) + sum_{3,4} a (1 + rho d) exp(-rho d)
+ *          + sum_{5..7} a exp(-rho d) cos(2 pi d / P),  P = 24, 12, 8
+ *
+ * and what it says about a value between readings. */
+#ifndef LL_FILL_KERNEL_H
+#define LL_FILL_KERNEL_H
+
+#include "fill/fill.h"
+
+/* Where a fit begins. Without a day there are no cycles, and spans are steps of `unit`. */
+ll_fill_kernel ll_fill_kernel_start(bool day, double unit);
+
+double ll_fill_kernel_at(const ll_fill_kernel *k, double d); /* without the noise; d >= 0 */
+
+/* k at whole multiples of a step: what regular data asks for again and again. */
+enum { LL_FILL_LAGS = 256 };
+typedef struct ll_fill_lags {
+    const ll_fill_kernel *k;
+    double                step, at[LL_FILL_LAGS];
+} ll_fill_lags;
+void   ll_fill_lags_init(ll_fill_lags *l, const ll_fill_kernel *k, double step);
+double ll_fill_lag(const ll_fill_lags *l, double d);
+
+/* K [n,n] = L L', in its place; false: not positive definite. Then x becomes K^-1 x. */
+bool ll_fill_factor(double *K, int n);
+void ll_fill_solve(const double *L, int n, double *x);
+
+/* A value at distance 0 from readings at times t [n] around it: weights w, its mean given them is
+ * sum w y, and its variance as a new reading. K: room for [n,n], its Cholesky factor. False: not
+ * positive definite. */
+bool ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t, double *K, double *w,
+                     double *var);
+
+/* One hidden reading and those around it, to fit by. */
+typedef struct ll_fill_example {
+    int    n;
+    double t[LL_FILL_LOOK], y[LL_FILL_LOOK], truth;
+} ll_fill_example;
+
+/* From *k on: Gaussian CRPS and a tenth of the negative log density, 60 steps. */
+void ll_fill_kernel_fit(const ll_fill_example *x, int64_t n, double step, ll_fill_kernel *k);
+
+/* Mean loss, and its derivatives with respect to the logarithms of a, rho and nu: g [17] or NULL.
+ */
+double ll_fill_kernel_loss(const ll_fill_example *x, int64_t n, double step,
+                           const ll_fill_kernel *k, double *g);
+
+#endif

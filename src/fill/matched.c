@@ -1,0 +1,246 @@
+#include "fill/matched.h"
+#include "fill/rest.h"
+
+#include "base/alloc.h"
+#include "base/eigen.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { OF_GROUP = 500, OF_LENGTH = 200, OF_PAIR = 30 }; /* cells that a prior counts as */
+
+static double hold(double x, double limit) { return fmin(fmax(x, -limit), limit); }
+
+/* sum w x over the rows of a look. */
+static double run_over(const ll_fill_look *k, const double *x)
+{
+    double sum = 0;
+    for (int i = 0; i < k->n; i++) sum += k->w[i] * x[k->row[i]];
+    return sum;
+}
+
+/* The same over the rows of a neighbour; where it has none the own value stands in. */
+static double run_beside(const ll_fill_look *k, const double *x, const int32_t *same,
+                         int64_t n_near)
+{
+    double sum = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int32_t row = same[k->row[i] * n_near];
+        sum += k->w[i] * x[row < 0 ? k->row[i] : row];
+    }
+    return sum;
+}
+
+/* The nearest two readings on each side. */
+static void find_around(const ll_fill_look *k, int64_t row, int32_t *around)
+{
+    int n[2] = { 0 };
+    for (int i = 0; i < 4; i++) around[i] = -1;
+    for (int i = 0; i < k->n; i++) {
+        const bool after = k->row[i] > row;
+        if (n[after] < 2) around[2 * after + n[after]++] = k->row[i];
+    }
+}
+
+void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
+                       const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out)
+{
+    const int64_t n = t->n_rows;
+    ll_fill_look  look;
+    ll_fill_smooth(f, l, t, v, row, &look);
+    out->mean = look.mean;
+    out->b = look.b;
+    find_around(&look, row, out->around);
+    out->d[0] = (truth - look.mean) / look.b;
+    for (int64_t x = 0; x < f->n_vars; x++) {
+        if (x == v) continue;
+        const double now = t->u[x * n + row];
+        double      *d = &out->d[x < v ? x + 1 : x];
+        *d = isnan(now) ? NAN : (now - run_over(&look, full + x * n)) / look.b;
+    }
+    for (int64_t k = 0; k < f->n_near; k++) {
+        const int32_t there = t->same[row * f->n_near + k];
+        const double  now = there < 0 ? NAN : t->u[v * n + there];
+        out->d[f->n_vars + k] =
+            isnan(now) ? NAN
+                       : (now - run_beside(&look, full + v * n, t->same + k, f->n_near)) / look.b;
+    }
+}
+
+double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, bool far)
+{
+    const int64_t S = ll_fill_slots(f);
+    assert(v < f->n_vars && group < f->n_groups);
+    return f->cov[pass] + ((v * f->n_groups + group) * 2 + far) * S * S;
+}
+
+int64_t ll_fill_group(const ll_filling *f, const ll_fill_table *t, int64_t row)
+{
+    const int64_t e = t->known[t->entity[row]];
+    return f->n_groups > 1 && e >= 0 ? e : f->n_groups - 1;
+}
+
+ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_cell *c)
+{
+    const int64_t S = ll_fill_slots(f);
+    int64_t       at[LL_FILL_SLOTS];
+    double        K[LL_FILL_SLOTS * LL_FILL_SLOTS], x[LL_FILL_SLOTS], m = 0, left = cov[0];
+    int           n = 0;
+    for (int64_t i = 1; i < S; i++)
+        if (!isnan(c->d[i])) at[n++] = i;
+    for (int i = 0; i < n; i++) {
+        x[i] = cov[at[i]];
+        for (int j = 0; j <= i; j++) K[i * n + j] = cov[at[i] * S + at[j]];
+    }
+    if (ll_fill_factor(K, n)) {
+        ll_fill_solve(K, n, x);
+        for (int i = 0; i < n; i++) {
+            m += x[i] * hold(c->d[at[i]], 8);
+            left -= x[i] * cov[at[i]];
+        }
+    }
+    return (ll_fill_answer){ c->mean + c->b * m, c->b * sqrt(fmax(left, 1e-4 * cov[0])), false };
+}
+
+static ll_fill_answer answer(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
+                             const double *full, int pass, int64_t v, int64_t row)
+{
+    ll_fill_cell c;
+    ll_fill_residuals(f, l, t, full, v, row, NAN, &c);
+    const bool     far = c.b > f->far[v];
+    ll_fill_answer a =
+        ll_fill_combine(f, ll_fill_cov(f, pass, v, ll_fill_group(f, t, row), far), &c);
+    a.far = far;
+    if (pass == 0 || !f->rest) return a;
+    float x[LL_REST_COLUMNS];
+    ll_rest_look(f, t, v, row, &c, &a, x);
+    return ll_rest_answer(f, x, a);
+}
+
+void ll_fill_ask(const ll_filling *f, const ll_fill_table *t, const double *full, int64_t v,
+                 const int64_t *row, int64_t n, ll_fill_answer *out)
+{
+    ll_fill_lags l;
+    ll_fill_lags_init(&l, &f->kernel[v], f->step);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) out[i] = answer(f, &l, t, full, 1, v, row[i]);
+}
+
+llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, double *full)
+{
+    const int64_t n = t->n_rows;
+    double       *was = NULL;
+    if (pass > 0) {
+        was = ll_new((size_t)(n * t->n_vars), sizeof *was);
+        if (was == NULL) return LLAP_ENOMEM;
+        memcpy(was, full, (size_t)(n * t->n_vars) * sizeof *was);
+    }
+    for (int64_t v = 0; v < f->n_vars; v++) {
+        ll_fill_lags l;
+        ll_fill_lags_init(&l, &f->kernel[v], f->step);
+#pragma omp parallel for schedule(static)
+        for (int64_t r = 0; r < n; r++) {
+            double      *to = &full[v * n + r];
+            ll_fill_look look;
+            *to = t->u[v * n + r];
+            if (!isnan(*to)) continue;
+            if (pass > 0) {
+                *to = answer(f, &l, t, was, 0, v, r).mean;
+            } else {
+                ll_fill_smooth(f, &l, t, v, r, &look);
+                *to = look.mean;
+            }
+        }
+    }
+    ll_free(was);
+    return LLAP_OK;
+}
+
+/* ---- covariances ---- */
+
+llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f)
+{
+    const int64_t S = ll_fill_slots(f);
+    const size_t  n = (size_t)(f->n_groups * 2 * S * S);
+    *m = (ll_fill_moments){ .n_groups = f->n_groups, .slots = S };
+    m->sum = ll_new(n, sizeof *m->sum);
+    m->n = ll_new(n, sizeof *m->n);
+    return m->sum == NULL || m->n == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+void ll_fill_moments_deinit(ll_fill_moments *m)
+{
+    ll_free(m->sum);
+    ll_free(m->n);
+}
+
+void ll_fill_moments_add(ll_fill_moments *m, int64_t group, bool far, const double *d)
+{
+    const int64_t S = m->slots, at = (group * 2 + far) * S * S;
+    for (int64_t i = 0; i < S; i++)
+        for (int64_t j = 0; j <= i && !isnan(d[i]); j++) {
+            if (isnan(d[j])) continue;
+            m->sum[at + i * S + j] += hold(d[i], 6) * hold(d[j], 6);
+            m->n[at + i * S + j]++;
+        }
+}
+
+/* Mean of one element: of a length of a group, drawn to that of the group, and that to the mean of
+ * all. *all: cells behind the latter. */
+static double mean_of(const ll_fill_moments *m, int64_t group, bool far, int64_t element,
+                      double *all)
+{
+    const int64_t each = m->slots * m->slots;
+    double        sum[2] = { 0 }, n[2] = { 0 }; /* of the group, by length; the last is all */
+    double        total = 0;
+    *all = 0;
+    for (int64_t g = 0; g < m->n_groups; g++)
+        for (int b = 0; b < 2; b++) {
+            const int64_t at = (g * 2 + b) * each + element;
+            total += m->sum[at];
+            *all += m->n[at];
+            if (g != group && group != m->n_groups - 1) continue;
+            sum[b] += m->sum[at];
+            n[b] += m->n[at];
+        }
+    if (*all == 0) return 0;
+    const double pooled = total / *all;
+    const double own = (sum[0] + sum[1] + OF_GROUP * pooled) / (n[0] + n[1] + OF_GROUP);
+    return (sum[far] + OF_LENGTH * own) / (n[far] + OF_LENGTH);
+}
+
+/* Correlations with eigenvalues of at least a floor. */
+static void make_definite(double *R, int64_t S)
+{
+    double A[LL_FILL_SLOTS * LL_FILL_SLOTS], V[LL_FILL_SLOTS * LL_FILL_SLOTS];
+    memcpy(A, R, (size_t)(S * S) * sizeof *A);
+    ll_eigen_symmetric(A, V, (size_t)S);
+    for (int64_t i = 0; i < S; i++)
+        for (int64_t j = 0; j < S; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < S; k++)
+                sum += V[i * S + k] * fmax(A[k * S + k], 0.003) * V[j * S + k];
+            R[i * S + j] = sum;
+        }
+}
+
+void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, bool far, double *cov)
+{
+    const int64_t S = m->slots;
+    double        sd[LL_FILL_SLOTS], scale[LL_FILL_SLOTS], n;
+    assert(S <= LL_FILL_SLOTS && group < m->n_groups);
+    for (int64_t i = 0; i < S; i++) {
+        sd[i] = sqrt(mean_of(m, group, far, i * S + i, &n));
+        if (!(sd[i] > 1e-6)) sd[i] = 1;
+    }
+    for (int64_t i = 0; i < S; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double r = hold(mean_of(m, group, far, i * S + j, &n) / (sd[i] * sd[j]), 0.999);
+            r *= 0.98 * n / (n + OF_PAIR);
+            cov[i * S + j] = cov[j * S + i] = i == j ? 1 : r;
+        }
+    make_definite(cov, S);
+    for (int64_t i = 0; i < S; i++) scale[i] = sd[i] / sqrt(cov[i * S + i]);
+    for (int64_t i = 0; i < S * S; i++) cov[i] *= scale[i / S] * scale[i % S];
+}

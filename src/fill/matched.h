@@ -1,0 +1,39 @@
+/* What the other sensors say about a cell, docs/spec/filling.md 3: the weights that the own
+ * smoother gives to its readings, run over the values of each source at the same times. The
+ * residuals so matched have one covariance for short gaps and one for long ones. */
+#ifndef LL_FILL_MATCHED_H
+#define LL_FILL_MATCHED_H
+
+#include "fill/smooth.h"
+
+/* Residuals of a cell, all in units of b. d[0] is its own, NaN where it is not known; then those
+ * of the other variables, in their order, and of the neighbours; NaN: not read at that time. */
+typedef struct ll_fill_cell {
+    double  mean, b, d[LL_FILL_SLOTS];
+    int32_t around[4]; /* rows of the two readings before it and after it, nearest first; -1 */
+} ll_fill_cell;
+
+/* truth: of the cell; NaN: not known. full: values of every cell. */
+void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
+                       const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out);
+
+/* The covariance of a variable, for pass 0 or 1. */
+double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, bool far);
+int64_t ll_fill_group(const ll_filling *f, const ll_fill_table *t, int64_t row);
+
+/* The law of the cell given the residuals that are known; cov [slots,slots]. */
+ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_cell *c);
+
+/* Second moments of many cells of one variable. */
+typedef struct ll_fill_moments {
+    int64_t n_groups, slots;
+    double *sum, *n; /* [n_groups,2,slots,slots]; owned */
+} ll_fill_moments;
+llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f);
+void        ll_fill_moments_deinit(ll_fill_moments *m);
+void        ll_fill_moments_add(ll_fill_moments *m, int64_t group, bool far, const double *d);
+
+/* The covariance of a group, shrunk, of which every part is positive definite. */
+void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, bool far, double *cov);
+
+#endif

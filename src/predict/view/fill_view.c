@@ -1,0 +1,148 @@
+#include "predict/view/fill_view.h"
+
+#include "base/alloc.h"
+#include "fill/smooth.h"
+#include "stack/crps.h"
+
+#include <assert.h>
+#include <math.h>
+
+static_assert((int)LL_LAW_LEVELS == (int)LL_FILL_LEVELS, "moves of one length");
+
+void ll_fill_rows_deinit(ll_fill_rows *r)
+{
+    void *const arrays[] = { r->start, r->entity, r->known, r->row, r->t, r->u };
+    ll_fill_table_deinit(&r->table);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+    *r = (ll_fill_rows){ 0 };
+}
+
+static void read_cells(ll_fill_rows *r, const ll_filling *f, const llap_panel *p, bool scaled)
+{
+    const int64_t n = r->table.n_rows;
+    for (int64_t v = 0; v < f->n_vars; v++) {
+        const int64_t var = ll_panel_find_var(p, f->name[v]);
+        for (int64_t i = 0; i < n; i++) {
+            const bool   read = var >= 0 && ll_panel_observed(p, r->row[i], var);
+            const double y = read ? (double)p->value[r->row[i] * p->n_vars + var] : NAN;
+            r->u[v * n + i] = scaled ? ll_fill_scale_u(&f->scale[v], y) : y;
+        }
+    }
+}
+
+llap_status ll_fill_rows_init(ll_fill_rows *r, const ll_filling *f, const llap_model *m,
+                              const llap_panel *p, const uint8_t *keep, bool scaled)
+{
+    const size_t E = (size_t)p->n_entities;
+    int64_t      n = 0;
+    *r = (ll_fill_rows){ 0 };
+    for (int64_t i = 0; i < p->n_rows; i++) n += keep == NULL || keep[i];
+    r->start = ll_new(E + 1, sizeof *r->start);
+    r->known = ll_new(E, sizeof *r->known);
+    r->entity = ll_new((size_t)n, sizeof *r->entity);
+    r->row = ll_new((size_t)n, sizeof *r->row);
+    r->t = ll_new((size_t)n, sizeof *r->t);
+    r->u = ll_new((size_t)n, (size_t)f->n_vars * sizeof *r->u);
+    if (!r->start || !r->known || !r->entity || !r->row || !r->t || !r->u) return LLAP_ENOMEM;
+    n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        r->known[e] = f->n_entities == 0 ? -1 : ll_model_entity(m, p->entity[e]);
+        for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
+            if (keep != NULL && !keep[i]) continue;
+            r->t[n] = ll_model_time(m, p->time[i]);
+            r->entity[n] = e;
+            r->row[n++] = i;
+        }
+        r->start[e + 1] = n;
+    }
+    r->table = (ll_fill_table){ .n_entities = p->n_entities,
+                                .n_rows = n,
+                                .n_vars = f->n_vars,
+                                .start = r->start,
+                                .t = r->t,
+                                .entity = r->entity,
+                                .known = r->known,
+                                .u = r->u };
+    read_cells(r, f, p, scaled);
+    return LLAP_OK;
+}
+
+void ll_fill_view_deinit(ll_fill_view *v)
+{
+    ll_fill_rows_deinit(&v->rows);
+    ll_free(v->full);
+    *v = (ll_fill_view){ 0 };
+}
+
+llap_status ll_fill_view_init(ll_fill_view *v, const llap_model *m, const ll_filling *f,
+                              const llap_panel *p)
+{
+    *v = (ll_fill_view){ .m = m, .f = f };
+    const llap_status st = f == NULL ? LLAP_OK : ll_fill_rows_init(&v->rows, f, m, p, NULL, true);
+    if (st != LLAP_OK) ll_fill_view_deinit(v);
+    return st;
+}
+
+static llap_status fill_others(ll_fill_view *v)
+{
+    ll_fill_table *t = &v->rows.table;
+    v->full = ll_new((size_t)t->n_rows, (size_t)t->n_vars * sizeof *v->full);
+    llap_status st = v->full == NULL ? LLAP_ENOMEM : ll_fill_table_index(v->f, t);
+    if (st == LLAP_OK) st = ll_fill_pass(v->f, t, 0, v->full);
+    return st == LLAP_OK ? ll_fill_pass(v->f, t, 1, v->full) : st;
+}
+
+/* What is added to the normal scores of the anchor's law; false: an answer is not finite. */
+static bool moves_of(const ll_anchor_model *a, const ll_filling *f, int64_t var,
+                     const ll_fill_answer *answer, const ll_law *law, double *move)
+{
+    double u[LL_FILL_LEVELS];
+    bool   finite = true;
+    ll_fill_quantiles(f, var, answer, u);
+    for (int i = 0; i < LL_FILL_LEVELS; i++) {
+        move[i] =
+            ll_anchor_score(a, law, ll_fill_scale_y(&f->scale[var], u[i])) - ll_stack_normal[i];
+        finite &= isfinite(move[i]) != 0;
+    }
+    return finite;
+}
+
+/* The variable that is a target; -1: the anchor answers. */
+static int64_t variable_of(const ll_filling *f, int64_t target)
+{
+    for (int64_t v = 0; f != NULL && v < f->n_vars; v++)
+        if (f->target[v] == target && f->used[v]) return v;
+    return -1;
+}
+
+llap_status ll_fill_view_move(ll_fill_view *v, int64_t target, const ll_anchor_request *r,
+                              const int64_t *entity, size_t n, double *move)
+{
+    const int64_t var = variable_of(v->f, target);
+    size_t        all = 0, count = 0;
+    llap_status   st = LLAP_OK;
+    if (var < 0) return LLAP_OK;
+    if (v->full == NULL) st = fill_others(v);
+    for (size_t i = 0; i < n; i++) all += r[i].n_query;
+    const ll_fill_table *t = &v->rows.table;
+    int64_t             *row = ll_new(all, sizeof *row);
+    ll_law             **law = ll_new(all, sizeof *law);
+    ll_fill_answer      *a = ll_new(all, sizeof *a);
+    if (st == LLAP_OK && (row == NULL || law == NULL || a == NULL)) st = LLAP_ENOMEM;
+    for (size_t i = 0; i < n && st == LLAP_OK; i++)
+        for (size_t q = 0; q < r[i].n_query; q++) {
+            row[count] = ll_fill_row_at(t, entity[i], r[i].t_query[q], v->f->step);
+            if (row[count] < 0 || !isnan(t->u[var * t->n_rows + row[count]])) continue;
+            law[count++] = &r[i].law[q];
+        }
+    if (st == LLAP_OK) ll_fill_ask(v->f, t, v->full, var, row, (int64_t)count, a);
+#pragma omp parallel for schedule(static)
+    for (size_t k = 0; k < (st == LLAP_OK ? count : 0); k++) {
+        double *to = move + k * LL_LAW_LEVELS;
+        if (moves_of(v->m->anchor[target], v->f, var, &a[k], law[k], to)) law[k]->move = to;
+    }
+    ll_free(row);
+    ll_free(law);
+    ll_free(a);
+    return st;
+}

@@ -1,0 +1,333 @@
+#include "train/filling.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/time/civil.h"
+#include "fill/fit.h"
+#include "predict/view/fill_view.h"
+#include "predict/view/target_series.h"
+#include "score/hide.h"
+#include "train/run/targets.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { CELLS = 2400000, TRAIN_LEAST = 2000, VALID_LEAST = 300, ENTITIES = 256, ASKED = 4000 };
+static const double read_least = 0.09, gain_least = 0.005;
+
+/* ---- what is looked at ---- */
+
+/* Rows of training and validation, the last ones where they are too many: 1 validation, 2 training.
+ */
+static void keep_rows(const llap_model *m, const llap_panel *p, int64_t n_vars, uint8_t *keep)
+{
+    const int64_t most = CELLS / n_vars;
+    int64_t       n = 0, first = INT64_MIN;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            const ll_part part = ll_row_part(m, p, e, r);
+            keep[r] = part == LL_PART_TRAIN ? 2 : part == LL_PART_VAL ? 1 : 0;
+            if (m->frame.by_entity && n >= most) keep[r] = 0;
+            n += keep[r] > 0;
+        }
+    for (int64_t span = m->frame.test_start; !m->frame.by_entity && n > most;) {
+        int64_t start = INT64_MAX; /* of what is left; a tenth of it goes */
+        for (int64_t r = 0; r < p->n_rows; r++)
+            if (keep[r] > 0 && p->time[r] < start) start = p->time[r];
+        first = start + (int64_t)(ll_elapsed(start, span) / 10) + 1;
+        for (int64_t r = 0; r < p->n_rows; r++)
+            if (keep[r] > 0 && p->time[r] < first) keep[r] = 0, n--;
+    }
+}
+
+/* Share of the rows that have the variable. */
+static double share_read(const llap_panel *p, const uint8_t *keep, int64_t var)
+{
+    int64_t n = 0, read = 0;
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        if (keep[r] == 0) continue;
+        n++;
+        read += ll_panel_observed(p, r, var);
+    }
+    return n == 0 ? 0 : (double)read / (double)n;
+}
+
+/* Targets, then inputs, that are read often enough: column [LL_FILL_VARS], target of each or -1. */
+static llap_status choose_columns(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                  const char *inputs, const uint8_t *keep, int64_t *column,
+                                  int64_t *target, int64_t *n)
+{
+    const int64_t C = m->frame.n_targets;
+    int64_t      *input = NULL, n_inputs = 0;
+    llap_status   st = ll_inputs_parse(p, inputs, var, C, &input, &n_inputs);
+    *n = 0;
+    for (int64_t i = 0; st == LLAP_OK && i < C + n_inputs && *n < LL_FILL_VARS; i++) {
+        const int64_t c = i < C ? var[i] : input[i - C];
+        if (share_read(p, keep, c) < read_least) continue;
+        column[*n] = c;
+        target[(*n)++] = i < C ? i : -1;
+    }
+    ll_free(input);
+    return st;
+}
+
+static llap_status make_filling(const llap_model *m, const llap_panel *p, const int64_t *column,
+                                const int64_t *target, int64_t n, ll_filling **out)
+{
+    const ll_model_frame *f = &m->frame;
+    const bool            joint = !f->by_entity && f->n_entities > 1 && f->n_entities <= ENTITIES;
+    const int64_t         near = !joint                         ? 0
+                                 : f->n_entities > LL_FILL_NEAR ? LL_FILL_NEAR
+                                                                : f->n_entities - 1;
+    llap_status           st = ll_filling_create(n, joint ? f->n_entities : 0, near, out);
+    for (int64_t v = 0; v < n && st == LLAP_OK; v++) {
+        const char *name = p->var[column[v]];
+        (*out)->target[v] = target[v];
+        (*out)->used[v] = target[v] >= 0;
+        (*out)->name[v] = ll_strndup(name, strlen(name));
+        if ((*out)->name[v] == NULL) st = LLAP_ENOMEM;
+    }
+    if (st == LLAP_OK) {
+        (*out)->step = (double)f->step / (double)f->unit;
+        (*out)->day = f->axis == LL_AXIS_CALENDAR && f->step <= 6 * LL_NS_PER_HOUR;
+    }
+    return st;
+}
+
+/* ---- the fit ---- */
+
+/* Are there enough readings of targets to learn from and to choose by? */
+static bool enough(const ll_filling *f, const ll_fill_rows *r, const uint8_t *train)
+{
+    const int64_t n = r->table.n_rows;
+    int64_t       read[2] = { 0 };
+    for (int64_t v = 0; v < f->n_vars; v++)
+        for (int64_t i = 0; f->target[v] >= 0 && i < n; i++)
+            read[train[i]] += !isnan(r->u[v * n + i]);
+    return read[1] >= TRAIN_LEAST && read[0] >= VALID_LEAST;
+}
+
+/* With curves and without; the better one on validation, with trees, is *out. NULL: too little
+ * data.
+ */
+static llap_status fit_best(const llap_model *m, const llap_panel *p, const uint8_t *keep,
+                            const int64_t *column, const int64_t *target, int64_t n, uint64_t seed,
+                            ll_filling **out)
+{
+    double       score[3] = { 0 };
+    ll_fill_rows rows = { 0 };
+    uint8_t     *train = NULL;
+    bool         go = true;
+    llap_status  st = LLAP_OK;
+    for (int k = 0; k < 3 && st == LLAP_OK && go; k++) {
+        const bool trees = k == 2, bend = trees ? score[1] < score[0] : k == 1;
+        ll_filling_destroy(*out);
+        st = make_filling(m, p, column, target, n, out);
+        if (st == LLAP_OK && k == 0) {
+            st = ll_fill_rows_init(&rows, *out, m, p, keep, false);
+            train = ll_new((size_t)rows.table.n_rows + 1, 1);
+            if (st == LLAP_OK && train == NULL) st = LLAP_ENOMEM;
+            for (int64_t i = 0; st == LLAP_OK && i < rows.table.n_rows; i++)
+                train[i] = keep[rows.row[i]] == 2;
+            go = st == LLAP_OK && enough(*out, &rows, train);
+        }
+        const ll_fill_data d = { rows.table, train, m->frame.by_entity, seed };
+        if (st == LLAP_OK && go) st = ll_filling_fit(*out, &d, bend, trees, &score[k]);
+    }
+    if (st != LLAP_OK || !go) {
+        ll_filling_destroy(*out);
+        *out = NULL;
+    }
+    ll_fill_rows_deinit(&rows);
+    ll_free(train);
+    return st;
+}
+
+/* ---- the choice ---- */
+
+typedef struct contest { /* hidden readings of the validation part, one pattern */
+    const llap_model *m;
+    const llap_panel *p; /* with everything */
+    const int64_t    *var;
+    llap_panel       *masked;
+    uint8_t          *hidden; /* [n_rows,n_targets] */
+    uint8_t          *asked;  /* likewise, those of validation */
+    ll_target_series  series;
+    ll_fill_view      view;
+} contest;
+
+static void contest_deinit(contest *c)
+{
+    ll_fill_view_deinit(&c->view);
+    ll_target_series_deinit(&c->series);
+    llap_panel_destroy(c->masked);
+    ll_free(c->hidden);
+    ll_free(c->asked);
+}
+
+/* Hides what the pattern hides of the targets. */
+static llap_status hide_targets(contest *c, const ll_filling *f, const uint8_t *keep,
+                                ll_fill_pattern pattern, uint64_t seed)
+{
+    const int64_t C = c->m->frame.n_targets;
+    ll_fill_rows  r = { 0 };
+    llap_status   st = ll_fill_rows_init(&r, f, c->m, c->p, keep, false);
+    const int64_t n = r.table.n_rows;
+    uint8_t      *out = ll_new((size_t)n + 1, (size_t)f->n_vars);
+    if (st == LLAP_OK && out == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) ll_fill_hide(&r.table, f->day ? 1 : f->step, pattern, seed, out);
+    for (int64_t v = 0; st == LLAP_OK && v < f->n_vars; v++) {
+        int64_t count = 0, seen = 0;
+        if (f->target[v] < 0) continue;
+        for (int64_t i = 0; i < n; i++) count += out[v * n + i] && keep[r.row[i]] == 1;
+        const int64_t every = count / ASKED + 1;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = r.row[i] * C + f->target[v];
+            c->hidden[at] = out[v * n + i];
+            if (out[v * n + i] && keep[r.row[i]] == 1) c->asked[at] = seen++ % every == 0;
+        }
+    }
+    ll_free(out);
+    ll_fill_rows_deinit(&r);
+    return st;
+}
+
+static llap_status contest_init(contest *c, const ll_filling *f, const uint8_t *keep,
+                                ll_fill_pattern pattern, uint64_t seed)
+{
+    const int64_t C = c->m->frame.n_targets;
+    c->hidden = ll_new((size_t)c->p->n_rows, (size_t)C);
+    c->asked = ll_new((size_t)c->p->n_rows, (size_t)C);
+    if (c->hidden == NULL || c->asked == NULL) return LLAP_ENOMEM;
+    llap_status st = hide_targets(c, f, keep, pattern, seed);
+    if (st == LLAP_OK) st = ll_hide_mask(c->p, c->var, C, c->hidden, &c->masked);
+    if (st == LLAP_OK)
+        st = ll_target_series_init(&c->series, c->m, c->masked, c->var, LL_SERIES_READINGS);
+    if (st == LLAP_OK) st = ll_fill_view_init(&c->view, c->m, f, c->masked);
+    return st;
+}
+
+typedef struct questions {      /* one target's hidden cells */
+    ll_anchor_request *request; /* [n_entities] */
+    int64_t           *entity;
+    double            *t, *truth, *move;
+    ll_law            *law;
+    size_t             n;
+} questions;
+
+static void questions_deinit(questions *q)
+{
+    void *const arrays[] = { q->request, q->entity, q->t, q->truth, q->move, q->law };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+}
+
+static llap_status questions_init(questions *q, const contest *c, int64_t target)
+{
+    const llap_panel *p = c->p;
+    const int64_t     C = c->m->frame.n_targets;
+    const ll_chain   *chain = c->m->anchor[target]->chain;
+    size_t            n = 0;
+    for (int64_t r = 0; r < p->n_rows; r++) n += c->asked[r * C + target];
+    *q = (questions){ .request = ll_new((size_t)p->n_entities, sizeof *q->request),
+                      .entity = ll_new((size_t)p->n_entities, sizeof *q->entity),
+                      .t = ll_new(n, sizeof *q->t),
+                      .truth = ll_new(n, sizeof *q->truth),
+                      .move = ll_new(n, LL_LAW_LEVELS * sizeof *q->move),
+                      .law = ll_new(n, sizeof *q->law) };
+    if (!q->request || !q->entity || !q->t || !q->truth || !q->move || !q->law) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        q->entity[e] = e;
+        q->request[e] = (ll_anchor_request){ .history = c->series.target[target].series[e],
+                                             .series = c->series.known[e],
+                                             .t_query = q->t + q->n,
+                                             .law = q->law + q->n,
+                                             .all = c->series.all[target] };
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            if (!c->asked[r * C + target]) continue;
+            q->t[q->n] = ll_model_time(c->m, p->time[r]);
+            q->truth[q->n++] = ll_chain_unit_of(chain, c->series.known[e],
+                                                (double)p->value[r * p->n_vars + c->var[target]]);
+            q->request[e].n_query++;
+        }
+    }
+    assert(q->n == n);
+    return LLAP_OK;
+}
+
+/* Sums of CRPS of the anchor and of the filling. */
+static llap_status compare(contest *c, int64_t target, double *anchor, double *fill)
+{
+    const ll_anchor_model *a = c->m->anchor[target];
+    const size_t           E = (size_t)c->p->n_entities;
+    questions              q;
+    llap_status            st = questions_init(&q, c, target);
+    if (st == LLAP_OK) st = ll_anchor_model_fill(a, q.request, E, LL_ANCHOR_BOTH);
+    for (size_t i = 0; i < q.n && st == LLAP_OK; i++)
+        *anchor += ll_anchor_crps_z(a, &q.law[i], q.truth[i], NULL);
+    if (st == LLAP_OK) st = ll_fill_view_move(&c->view, target, q.request, q.entity, E, q.move);
+    for (size_t i = 0; i < q.n && st == LLAP_OK; i++)
+        *fill += ll_anchor_crps_z(a, &q.law[i], q.truth[i], NULL);
+    questions_deinit(&q);
+    return st;
+}
+
+static llap_status choose(const llap_model *m, const llap_panel *p, const int64_t *var,
+                          const uint8_t *keep, uint64_t seed, const llap_log *log, ll_filling *f)
+{
+    double      anchor[LL_FILL_VARS] = { 0 }, fill[LL_FILL_VARS] = { 0 }, sums[2] = { 0 };
+    int         n = 0, n_targets = 0;
+    llap_status st = LLAP_OK;
+    for (int k = 0; k < LL_FILL_PATTERNS && st == LLAP_OK; k++) {
+        contest c = { .m = m, .p = p, .var = var };
+        st = contest_init(&c, f, keep, (ll_fill_pattern)k, seed + 1);
+        for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++)
+            if (f->target[v] >= 0) st = compare(&c, f->target[v], &anchor[v], &fill[v]);
+        contest_deinit(&c);
+    }
+    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
+        f->used[v] = fill[v] < (1 - gain_least) * anchor[v];
+        n_targets += f->target[v] >= 0;
+        n += f->used[v];
+        sums[0] += anchor[v];
+        sums[1] += f->used[v] ? fill[v] : anchor[v];
+    }
+    if (st == LLAP_OK)
+        ll_logf(log, LLAP_LOG_INFO,
+                "gaps: all sensors fill %d of %d targets: CRPS of hidden validation values %.1f %% "
+                "of the anchor's",
+                n, n_targets, 100 * sums[1] / fmax(sums[0], 1e-300));
+    return st;
+}
+
+static bool any_used(const ll_filling *f)
+{
+    bool any = false;
+    for (int64_t v = 0; v < f->n_vars; v++) any |= f->used[v];
+    return any;
+}
+
+llap_status ll_train_filling(llap_model *m, const llap_panel *p, const int64_t *var,
+                             const llap_train_opts *o)
+{
+    int64_t     column[LL_FILL_VARS], target[LL_FILL_VARS], n = 0;
+    ll_filling *f = NULL;
+    uint8_t    *keep = ll_new((size_t)p->n_rows + 1, 1);
+    llap_status st = keep == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) {
+        keep_rows(m, p, p->n_vars < LL_FILL_VARS ? p->n_vars : LL_FILL_VARS, keep);
+        st = choose_columns(m, p, var, o->inputs, keep, column, target, &n);
+    }
+    const bool others = n > 1 || (!m->frame.by_entity && m->frame.n_entities > 1);
+    if (st == LLAP_OK && n > 0 && target[0] >= 0 && others)
+        st = fit_best(m, p, keep, column, target, n, (uint64_t)o->seed, &f);
+    if (st == LLAP_OK && f != NULL) st = choose(m, p, var, keep, (uint64_t)o->seed, o->log, f);
+    if (st == LLAP_OK && f != NULL && any_used(f)) {
+        m->filling = f;
+        f = NULL;
+    }
+    ll_filling_destroy(f);
+    ll_free(keep);
+    return st;
+}

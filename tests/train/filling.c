@@ -1,0 +1,185 @@
+/* Gaps filled by all sensors, from training to answers: two variables that mirror each other at
+ * three stations. */
+#include "folder.h"
+#include "sensors.h"
+
+#include "base/file.h"
+
+#include <omp.h>
+#include <string.h>
+
+static llap_panel *panel; /* "a", to fill, and "b" */
+static llap_model *model;
+
+static llap_panel *make_mirrors(void)
+{
+    ll_panel_builder *b;
+    llap_panel       *p;
+    uint32_t          v, e;
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+    CHECK_OK(ll_panel_builder_var(b, "a", 1, &v));
+    CHECK_OK(ll_panel_builder_var(b, "b", 1, &v));
+    for (int k = 0; k < ENTITIES; k++) {
+        const char   name[] = { 's', (char)('0' + k), 0 };
+        const ll_rng r = ll_rng_make(6, LL_STREAM_TEST, (uint64_t)k, 0, 0);
+        double       x = 0;
+        CHECK_OK(ll_panel_builder_entity(b, name, 2, &e));
+        for (uint64_t i = 0; i < 2 * ROWS; i++) {
+            x = 0.8 * x + (double)ll_rng_normal(&r, 4 * i);
+            const double bent = x < 0 ? -4 * x : -0.3 * x; /* no line: trees help */
+            const float row[2] = {
+                i % 50 == 7 ? NAN : (float)(9 + x + 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
+                (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2))
+            };
+            CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * HOUR, row));
+        }
+    }
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    ll_panel_builder_destroy(b);
+    return p;
+}
+
+static llap_train_opts options(void)
+{
+    return (llap_train_opts){ .size = LLAP_TRAIN_SIZE_ANCHOR,
+                              .target = "a",
+                              .context = "2d",
+                              .horizon = "24",
+                              .training = "{\"anchor\": {\"steps\": 40, \"rows\": 16}}" };
+}
+
+static int set_up(void **state)
+{
+    const llap_train_opts o = options();
+    if (make_folder(state) != 0) return 1;
+    panel = make_mirrors();
+    return llap_train(panel, &o, &model) != LLAP_OK || model->filling == NULL ||
+           !model->filling->rest;
+}
+
+static int tear_down(void **state)
+{
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    return remove_folder(state);
+}
+
+static char *impute_text(const llap_model *m, int keep_samples, int causal)
+{
+    const llap_impute_opts o = { .samples = 5, .keep_samples = keep_samples, .causal = causal };
+    llap_answer           *a;
+    char                  *text;
+    CHECK_OK(llap_impute(m, panel, &o, &a));
+    CHECK_OK(llap_answer_json(a, &text));
+    llap_answer_destroy(a);
+    return text;
+}
+
+static void same_text(char *a, char *b)
+{
+    assert_string_equal(a, b);
+    llap_text_free(a);
+    llap_text_free(b);
+}
+
+static double crps(const llap_model *m)
+{
+    const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE, .bootstrap = LLAP_ZERO };
+    ll_json                 *j = evaluate(m, panel, &o);
+    const double             found = score(j, "model", "crps");
+    ll_json_destroy(j);
+    return found;
+}
+
+static void others_sharpen_fills(void **state)
+{
+    (void)state;
+    ll_filling  *f = model->filling;
+    const double with = crps(model);
+    model->filling = NULL; /* as in files of before */
+    const double alone = crps(model);
+    char *const  causal = impute_text(model, 0, 1), *own = impute_text(model, 0, 0);
+    model->filling = f;
+    if (!(with > 0 && with < 0.5 * alone)) fail_msg("%g, alone %g", with, alone);
+    same_text(causal, impute_text(model, 0, 1)); /* from the past the anchor fills */
+    char *const all = impute_text(model, 0, 0);
+    assert_string_not_equal(own, all);
+    llap_text_free(own);
+    llap_text_free(all);
+}
+
+static void a_file_answers_as_the_model(void **state)
+{
+    (void)state;
+    const char *path = in_folder("filling.safetensors");
+    llap_model *m;
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(llap_model_load(path, &m));
+    assert_non_null(m->filling);
+    same_text(impute_text(model, 0, 0), impute_text(m, 0, 0));
+    same_text(impute_text(model, 1, 0), impute_text(m, 1, 0));
+    llap_model_destroy(m);
+}
+
+static void training_does_not_depend_on_threads(void **state)
+{
+    const llap_train_opts o = options();
+    const int             n = omp_get_max_threads();
+    llap_model           *m;
+    (void)state;
+    omp_set_num_threads(n == 1 ? 3 : 1);
+    CHECK_OK(llap_train(panel, &o, &m));
+    omp_set_num_threads(n);
+    same_text(impute_text(model, 0, 0), impute_text(m, 0, 0));
+    llap_model_destroy(m);
+}
+
+static void refused(const char *path, const char *from, const char *to)
+{
+    char  *bytes;
+    size_t n, at = 0;
+    assert_int_equal(strlen(from), strlen(to));
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(ll_file_read(path, SIZE_MAX, &bytes, &n));
+    while (at + strlen(from) < n && memcmp(bytes + at, from, strlen(from)) != 0) at++;
+    assert_true(at + strlen(from) < n);
+    memcpy(bytes + at, to, strlen(to));
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+    llap_model *m;
+    assert_int_equal(llap_model_load(path, &m), LLAP_EFORMAT);
+    assert_null(m);
+    ll_free(bytes);
+}
+
+static void hostile_files_are_refused(void **state)
+{
+    (void)state;
+    const char *path = in_folder("hostile.safetensors");
+    refused(path, "\\\"neighbours\\\":2", "\\\"neighbours\\\":3");
+    refused(path, "\\\"filling\\\":{\\\"step", "\\\"filling\\\":{\\\"stop");
+    refused(path, "\\\"variables\\\":[\\\"a\\\",\\\"b\\\"",
+            "\\\"variables\\\":[\\\"a\\\",\\\"a\\\"");
+    refused(path, "\\\"answers\\\":[\\\"a\\\"", "\\\"answers\\\":[\\\"b\\\"");
+    refused(path, "fill.kernel", "fill.kernal");
+    refused(path, "\\\"trees\\\":true", "\\\"trees\\\":null");
+    ll_fill_kernel *const k = model->filling->kernel;
+    const double          nu = k->nu;
+    llap_model           *m;
+    k->nu = -1;
+    CHECK_OK(llap_model_save(model, path));
+    k->nu = nu;
+    assert_int_equal(llap_model_load(path, &m), LLAP_EFORMAT);
+    assert_non_null(strstr(llap_error_detail(), "fill.kernel: row 0"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
+                                        cmocka_unit_test(a_file_answers_as_the_model),
+                                        cmocka_unit_test(others_sharpen_fills),
+                                        cmocka_unit_test(training_does_not_depend_on_threads) };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
