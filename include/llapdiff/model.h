@@ -321,6 +321,9 @@ typedef struct llap_evaluate_opts {
                           * value, or quantiles q0.1,... */
     const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,
                        * time, variable, truth, mean, quantiles; against reads it */
+    int                 keep_samples; /* keep the samples in the place of mean and quantiles */
+    llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
+                                * values were observed; a score in deviations is that of the mean */
     int         keep_samples; /* keep the samples in the place of mean and quantiles */
     const char *statics;      /* option `static`, as llap_forecast_opts has it */
 } llap_evaluate_opts;

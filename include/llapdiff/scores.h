@@ -46,6 +46,10 @@ typedef struct llap_scores_info {
     int64_t            n_units, run;    /* how many there are; drawn together in runs of */
     int64_t            n_draws;         /* 0: differences have no intervals */
     int64_t            n_uncovered;     /* windows left out: the file of against lacks them */
+    const char        *total;           /* what was added up: "horizon", "entities", "both"; or
+                                         * NULL: single values were scored */
+    int64_t n_sums, n_sums_left_out;    /* of all variables; without some of their values */
+    int64_t n_origins_left_out;         /* from which not all entities are forecast */
 } llap_scores_info;
 
 LLAP_API const llap_scores_info *llap_scores_about(const llap_scores *s);

@@ -21,6 +21,7 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "part", .name = "split" },
     { .table = llap_evaluate_options, .option = "stride", .arg = "SPAN" },
     { .table = llap_evaluate_options, .option = "samples", .letter = 'n' },
+    { .table = llap_evaluate_options, .option = "total", .alone = "horizon" },
     { .table = llap_evaluate_options, .option = "by" },
     { .table = llap_evaluate_options, .option = "season" },
     { .table = llap_evaluate_options, .option = "bootstrap" },

@@ -124,6 +124,7 @@ static const llap_option evaluate_options[] = {
     OPTION_WORD(part, "test", parts, "which part of the data to score"),
     OPTION_TEXT(TEXT, stride, NULL, "score one forecast of an entity in each such span (default: 23 steps)"),
     OPTION_INTEGER(samples, "200", 2, 100000, "samples drawn per forecast"),
+    OPTION_WORD(total, NULL, totals, "score sums: over the horizon, over all entities at each time, or both; deviations are those of their mean"),
     OPTION_WORD(by, "all", tables, "also CRPS for each step, variable or entity"),
     OPTION_TEXT(LIST, season, NULL, "of the seasonal opponents, such as 24h,7d (default: a day and a week, where steps are short enough)"),
     OPTION_INTEGER(bootstrap, "1000", 0, 1000000, "draws behind the intervals of differences; 0: no intervals"),

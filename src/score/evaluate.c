@@ -145,6 +145,32 @@ static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_for
     return ll_keep_close(&keep, st);
 }
 
+/* Sums of what the forecasters answer, the model's also with independent draws. */
+static llap_status score_sums(scoring_input *in, evaluation *e, const ll_forecaster *const *f,
+                              int n, int n_own)
+{
+    ll_total_forecaster  sum[EVALUATION_MAX + 1];
+    const ll_forecaster *of[EVALUATION_MAX + 1];
+    assert(n + 1 <= EVALUATION_MAX && n_own <= n);
+    if (e->m->frame.by_entity && e->total != LLAP_FORECAST_TOTAL_HORIZON)
+        return ll_fail(LLAP_EOPTION,
+                       "total: the entities are independent of each other: their sums "
+                       "at a time are not forecast");
+    const llap_status st = ll_total_windows_init(&e->sums, in, e->total);
+    if (st != LLAP_OK) return st;
+    scoring_input sums = ll_total_windows_input(&e->sums, in);
+    for (int i = 0; i <= n; i++) { /* the model, its parts, independent draws, opponents */
+        const int          from = i < n_own ? i : i == n_own ? 0 : i - 1;
+        const ll_total_how how = i < n_own    ? LL_TOTAL_PATHS
+                                 : i == n_own ? LL_TOTAL_INDEPENDENT
+                                              : LL_TOTAL_OPPONENT;
+        ll_total_forecaster_init(&sum[i], &e->sums, f[from], how);
+        of[i] = &sum[i].f;
+    }
+    e->panel = sums.panel;
+    return keep_and_score(&sums, e, of, n + 1, n_own + 1);
+}
+
 static llap_status score_forecasts(scoring_input *in, evaluation *e)
 {
     const llap_model    *m = e->m;
@@ -177,7 +203,9 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     int n = n_own;
     if (e->theirs != NULL) f[n++] = &theirs.f;
     for (int i = 0; i < others.n; i++) f[n++] = &others.f[i];
-    if (st == LLAP_OK) st = keep_and_score(in, e, f, n, n_own);
+    if (st == LLAP_OK)
+        st = e->total != LLAP_FORECAST_TOTAL_DEFAULT ? score_sums(in, e, f, n, n_own)
+                                                     : keep_and_score(in, e, f, n, n_own);
     ll_against_deinit(&theirs);
     ll_opponents_deinit(&others);
     ll_forecaster_deinit(&model);
@@ -271,6 +299,8 @@ static llap_status check_filling(const llap_evaluate_opts *given)
 {
     if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
+    if (given->total != LLAP_FORECAST_TOTAL_DEFAULT)
+        return ll_fail(LLAP_EOPTION, "total: is for forecasts, not for filled gaps");
     if (given->season != NULL || given->against != NULL || given->keep != NULL)
         return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->season != NULL    ? "season"
@@ -296,6 +326,7 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     e->theirs = o->against;
     e->keep = o->keep;
     e->keep_samples = o->keep_samples != 0;
+    e->total = o->total;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap, .run = 1, .seed = (uint64_t)o->seed };
     *look = (evaluation_look){ .by = (evaluation_by)(o->by - LLAP_EVALUATE_BY_ALL),
                                .units = o->units,
@@ -320,6 +351,8 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK && o->keep != NULL) st = ll_file_can_write(o->keep);
     if (st == LLAP_OK && o->keep_samples && o->keep == NULL)
         st = ll_fail(LLAP_EOPTION, "keep_samples: there is no file to keep them in: give `keep`");
+    if (st == LLAP_OK && o->against != NULL && o->total != LLAP_FORECAST_TOTAL_DEFAULT)
+        st = ll_fail(LLAP_EOPTION, "total: the forecasts of `against` are of single values");
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
     return st;
 }
@@ -361,6 +394,7 @@ static llap_status score(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = scores_of(&e, &look, out);
     scoring_deinit(&e.s);
     ll_joint_scores_deinit(&e.joint);
+    ll_total_windows_deinit(&e.sums);
     ll_free(e.against);
     ll_free(e.against_units);
     ll_free(scale);

@@ -7,6 +7,7 @@
 #include "score/bootstrap.h"
 #include "score/joint_scores.h"
 #include "score/opponents.h"
+#include "score/total_windows.h"
 
 enum { EVALUATION_MAX = 32, EVALUATION_NAME = 64 }; /* forecasters, bytes of a name */
 
@@ -26,16 +27,20 @@ typedef struct evaluation {
     bool              keep_samples;
     int64_t           n_uncovered; /* windows that theirs do not cover: left out, for everyone */
 
-    bool            impute; /* gaps were filled, not futures told */
-    ll_part         part;
-    int64_t         stride, n_samples, seed; /* stride in ticks */
-    const char     *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
-    bootstrap_opts  boot;
-    scoring         s;
-    int             n; /* forecasters; the first is the model */
-    char            name[EVALUATION_MAX][EVALUATION_NAME];
-    int             n_own; /* the first so many are the model and its parts, no opponents */
-    ll_seasons      seasons;
+    bool           impute; /* gaps were filled, not futures told */
+    ll_part        part;
+    int64_t        stride, n_samples, seed; /* stride in ticks */
+    const char    *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts boot;
+    scoring        s;
+    int            n; /* forecasters; the first is the model */
+    char           name[EVALUATION_MAX][EVALUATION_NAME];
+    int            n_own; /* the first so many are the model and its parts, no opponents */
+    ll_seasons     seasons;
+
+    llap_forecast_total total; /* sums are scored */
+    ll_total_windows    sums;  /* then; else { 0 } */
+
     ll_joint_scores joint; /* of forecasts; { 0 } of gaps */
     /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. In
      * standard deviations, and in the units of the data, where all targets together mean nothing.

@@ -159,6 +159,12 @@ llap_status llap_scores_json(const llap_scores *s, char **text)
     ll_json_put_string(&w, "part", f->part);
     ll_json_put_int(&w, "windows", f->n_windows);
     if (f->n_uncovered > 0) ll_json_put_int(&w, "windows_not_covered", f->n_uncovered);
+    if (f->total != NULL) {
+        ll_json_put_string(&w, "total", f->total);
+        ll_json_put_int(&w, "sums", f->n_sums);
+        ll_json_put_int(&w, "sums_left_out", f->n_sums_left_out);
+        ll_json_put_int(&w, "origins_left_out", f->n_origins_left_out);
+    }
     if (!s->impute) ll_json_put_int(&w, "samples", f->n_samples);
     ll_json_put_int(&w, "seed", f->seed);
     if (!s->impute) ll_json_put_double(&w, "stride_seconds", 1e-9 * (double)f->stride);

@@ -163,7 +163,8 @@ static void put_test(FILE *f, const char *what, const llap_score_test *t)
 static void put_joint(FILE *f, const llap_scores *s, int64_t variable)
 {
     const llap_score_joint *j = llap_scores_joint(s, variable);
-    const double            energy = llap_scores_at(s, 0, variable)->energy;
+    const bool              sums = s->info.total != NULL && strcmp(s->info.total, "entities") != 0;
+    const double            energy = sums ? (double)NAN : llap_scores_at(s, 0, variable)->energy;
     if (j == NULL) return;
     if (!isnan(energy) || j->n_energy > 0) {
         fprintf(f, "  energy score of paths");
@@ -219,11 +220,13 @@ static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
     char          of[32];
     snprintf(of, sizeof of, "%s ", s->impute ? "hidden" : s->info.part);
     fprintf(f, "%s: ", pooled ? "all" : ll_text_show(s->info.variables[variable]).text);
-    put_count(f, llap_scores_at(s, 0, variable)->n, of, "value");
+    put_count(f, llap_scores_at(s, 0, variable)->n, of, s->info.total == NULL ? "value" : "sum");
     fprintf(f, " of ");
     put_count(f, s->info.n_windows, "", s->impute ? "day" : "window");
     fprintf(f, ", %s\n",
-            l.units ? "in the units of the data" : "in standard deviations of training");
+            l.units                 ? "in the units of the data"
+            : s->info.total != NULL ? "means in standard deviations of training"
+                                    : "in standard deviations of training");
     fprintf(f, "  %-*s%*s%*s%*s  %18s%s  model better by %%\n", l.name, "", l.of[0].width, "CRPS",
             l.of[1].width, "MSE", l.of[2].width, "MAE", "in 50, 80, 95 %",
             s->look.paper ? "  paper CRPS      MSE" : "");
@@ -283,11 +286,38 @@ static void put_variables(FILE *f, const llap_scores *s)
     }
 }
 
+/* What was added up, and what could not be. */
+static void put_sums(FILE *f, const llap_scores_info *a)
+{
+    static const char *const over[] = { [LLAP_FORECAST_TOTAL_HORIZON] = "the horizon",
+                                        [LLAP_FORECAST_TOTAL_ENTITIES] = "entities at each time",
+                                        [LLAP_FORECAST_TOTAL_BOTH] = "entities and the horizon" };
+    const llap_option       *total = llap_option_find(llap_evaluate_options(), "total");
+    int                      k = LLAP_FORECAST_TOTAL_HORIZON;
+    while (strcmp(total->words[k], a->total) != 0) k++;
+    fprintf(f, "sums over %s: %lld of %lld left out, of which a value was not observed", over[k],
+            (long long)a->n_sums_left_out, (long long)a->n_sums);
+    if (a->n_origins_left_out > 0)
+        fprintf(f, "; %lld origins, where an entity had no window",
+                (long long)a->n_origins_left_out);
+    fprintf(f,
+            "\nindependent: the model's samples without what they have in common; opponents%s "
+            "are points, the sum of their means\n",
+            k == LLAP_FORECAST_TOTAL_HORIZON ? " without paths" : "");
+}
+
 static void put_ending(FILE *f, const llap_scores_info *a, bool impute)
 {
-    fprintf(f, "intervals of differences: %lld draws of ", (long long)a->n_draws);
-    put_units(f, a, a->n_units);
-    fprintf(f, " in runs of %lld\n", (long long)a->run);
+    if (a->total != NULL) put_sums(f, a);
+    if (a->n_draws > 0 && a->n_units >= EVALUATION_UNITS && a->n_forecasters > 1) {
+        fprintf(f, "intervals of differences: %lld draws of ", (long long)a->n_draws);
+        put_units(f, a, a->n_units);
+        fprintf(f, " in runs of %lld\n", (long long)a->run);
+    } else if (a->n_draws > 0 && a->n_forecasters > 1) {
+        fprintf(f, "no intervals of differences: ");
+        put_units(f, a, a->n_units);
+        fprintf(f, ", and %d are too few\n", EVALUATION_UNITS - 1);
+    }
     if (!impute && a->n_samples < EVALUATION_SAMPLES)
         fprintf(f, "50, 80, 95 %% rest on %lld samples; they are steady from %d on\n",
                 (long long)a->n_samples, EVALUATION_SAMPLES);

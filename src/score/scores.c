@@ -197,6 +197,7 @@ static llap_status make_room(llap_scores *s)
 
 static llap_scores_info info_of(const evaluation *e, const evaluation_look *look)
 {
+    const llap_option *total = llap_option_find(llap_evaluate_options(), "total");
     return (llap_scores_info){ .task = e->impute ? "impute" : "forecast",
                                .part = ll_part_name(e->part),
                                .n_windows = e->s.n_windows,
@@ -213,7 +214,13 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
                                .n_units = e->s.n_units,
                                .run = e->boot.run,
                                .n_draws = e->boot.n_draws,
-                               .n_uncovered = e->n_uncovered };
+                               .n_uncovered = e->n_uncovered,
+                               .total = e->total == LLAP_FORECAST_TOTAL_DEFAULT
+                                            ? NULL
+                                            : total->words[e->total],
+                               .n_sums = e->sums.n_sums,
+                               .n_sums_left_out = e->sums.n_left_out,
+                               .n_origins_left_out = e->sums.n_origins_left_out };
 }
 
 llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_scores **out)

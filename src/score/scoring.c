@@ -116,11 +116,12 @@ static void block_truth(block *b, const scoring_input *in)
         const int64_t             at = in->time != NULL ? w->time - in->time : 0;
         for (int64_t q = 0; q < w->n_query; q++) {
             const int64_t row = in->time != NULL ? in->row[at + q] : w->end + q;
-            assert(row >= 0 && row < p->n_rows);
+            assert(in->truth != NULL || (row >= 0 && row < p->n_rows));
             const int32_t lead = ll_lead(&in->leads, w->time[q] - w->origin);
             for (int64_t k = 0; k < in->n_targets; k++) {
                 const int64_t to = (i * in->n_targets + k) * b->n_query + q;
-                b->truth[to] = scoring_known(in, row, k)
+                b->truth[to] = in->truth != NULL ? in->truth[(at + q) * in->n_targets + k]
+                               : scoring_known(in, row, k)
                                    ? (double)p->value[row * p->n_vars + in->var[k]]
                                    : NAN;
                 b->lead[to] = in->time != NULL ? in->lead[(at + q) * in->n_targets + k] : lead;

@@ -43,6 +43,7 @@ typedef struct scoring_input {
      * each target, the bin. NULL: the rows after the context, by time from the origin. */
     const int64_t *time, *row;
     const int32_t *lead;
+    const double  *truth; /* and what came true, for each target: rows are not looked at; or NULL */
     ll_leads       leads;
     bool           entities; /* keep scores of every entity */
     bool           windows;  /* and of every window */
