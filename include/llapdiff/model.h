@@ -324,7 +324,6 @@ typedef struct llap_evaluate_opts {
     int                 keep_samples; /* keep the samples in the place of mean and quantiles */
     llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
                                 * values were observed; a score in deviations is that of the mean */
-    int         keep_samples; /* keep the samples in the place of mean and quantiles */
     const char *statics;      /* option `static`, as llap_forecast_opts has it */
 } llap_evaluate_opts;
 
