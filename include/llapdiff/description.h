@@ -48,6 +48,8 @@ typedef struct llap_description_info {
     const char        *run, *report;
     int64_t            n_known;
     const char *const *known; /* [n_known] columns that are given for the future too */
+    int64_t            n_statics;
+    const char *const *statics; /* [n_statics] numbers and categories that never change */
 } llap_description_info;
 
 LLAP_API const llap_description_info *llap_description_about(const llap_description *d);
@@ -78,6 +80,12 @@ typedef struct llap_description_target {
     double        min, max; /* answers are held within; infinite: no bound */
     const char   *known;    /* known inputs that it uses, "a, b"; "": none */
     const char   *known_weighting; /* "plain", "whitened"; NULL: it uses none */
+    const char   *statics; /* static inputs tell the level "of every entity", or "of new entities";
+                            * NULL: of none */
+    double static_error,
+        static_apart; /* variance of the level of an entity left out: with them, and
+                       * by the mean alone; of its logarithm where static_log */
+    int static_log;
 } llap_description_target;
 
 /* NULL: there is no such target. */

@@ -134,6 +134,11 @@ typedef struct llap_train_opts {
                           1 % on validation; NULL: none */
     const char *holidays; /* code of a country ("DE"), or CSV file of dates: days on which the
                              calendar's week does not hold; NULL: none */
+    const char *statics;  /* option `static`: numbers and categories of an entity that never change.
+                             A CSV file with one row an entity (text with a '/', or that ends in
+                             .csv, .tsv, .txt or .gz), or columns of the data, separated by commas.
+                             Words are categories, also of columns that a panel read from CSV left
+                             out; numbers are numbers. NULL: none */
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
@@ -227,7 +232,9 @@ typedef struct llap_forecast_opts {
     int64_t              n_with;    /* together with this one, each an equal share of the samples */
     const llap_scenario *scenarios; /* one answer each, from the same draws: what differs, differs
                                      * by the scenario. Each entity is asked from one time */
-    int64_t n_scenarios;            /* 0: the data as it is */
+    int64_t     n_scenarios;        /* 0: the data as it is */
+    const char *statics; /* option `static`: CSV file with one row an entity, of static inputs;
+                          * NULL: columns of the data, by the names that they had in training */
 } llap_forecast_opts;
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
@@ -252,6 +259,7 @@ typedef struct llap_impute_opts {
                          * llap_forecast_opts has it. What was measured then stays, also without all */
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     llap_gpu_precision precision; /* of their products on a GPU */
+    const char        *statics;   /* option `static`, as llap_forecast_opts has it */
 } llap_impute_opts;
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
@@ -316,6 +324,7 @@ typedef struct llap_evaluate_opts {
     int                 keep_samples; /* keep the samples in the place of mean and quantiles */
     llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
                                 * values were observed; a score in deviations is that of the mean */
+    const char *statics;      /* option `static`, as llap_forecast_opts has it */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

@@ -3,6 +3,7 @@
 #include "anchor/choose_kind.h"
 #include "anchor/drift.h"
 #include "anchor/known_choose.h"
+#include "anchor/static_choose.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -41,6 +42,12 @@ static bool may_profile(const ll_anchor_model_opts *o)
     return o->chain.climate && o->chain.gap > 0.0 && o->chain.gap < 24.0;
 }
 
+/* Where series are pooled, static inputs are in a contest of their own. */
+static bool may_tell(const ll_anchor_model_opts *o)
+{
+    return o->statics && o->chain.pooled && o->chain.curve != LL_CURVE_CLIPPED;
+}
+
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated)
 {
     const bool    several = validated && n_series > 1 && n_series <= LL_ANCHOR_LINKED_MAX;
@@ -54,7 +61,8 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     c.kinds = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
                              ? ANCHOR_DRIFTS * anchor_drift_steps(o)
                              : 0);
-    c.link = c.kinds + (validated ? anchor_kind_steps(o) : 0);
+    c.statics = c.kinds + (validated ? anchor_kind_steps(o) : 0);
+    c.link = c.statics + (validated && may_tell(o) ? ANCHOR_STATICS * anchor_drift_steps(o) : 0);
     c.filling = c.link + (o->link && several ? ANCHOR_LINKS : 0);
     c.neighbours = c.filling + o->fit.n_steps;
     c.all = c.neighbours + (o->neighbours_series && several ? 4 * ANCHOR_SCENES : 0);
@@ -356,6 +364,7 @@ static llap_status fit_best(const ll_anchor_data *d, ll_anchor_model_opts *o, an
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = anchor_choose_kind(d, o, &best);
+    if (st == LLAP_OK && choose && may_tell(o)) st = anchor_choose_statics(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->link) st = anchor_fit_linked(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
@@ -372,6 +381,8 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     anchor_known         known;
     *out = NULL;
     if (d->n_train == 0) return ll_fail(LLAP_EINVAL, "anchor: no training window");
+    how.statics = d->statics.n > 0;
+    if (!how.chain.pooled && how.chain.curve != LL_CURVE_CLIPPED) how.chain.statics = d->statics;
     llap_status st = anchor_known_init(&known, d, &how);
     if (st == LLAP_OK) st = fit_best(&known.data, &how, &known, out);
     anchor_known_deinit(&known);

@@ -119,7 +119,7 @@ typedef struct line {
 
 static line line_of(const ll_chain *c, size_t e)
 {
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     if (c->log1p || c->asinh) return (line){ c->g_m, c->g_s };
     return (line){ c->mu[e] + c->sd[e] * c->g_m, c->sd[e] * c->g_s };
 }

@@ -45,7 +45,9 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     assert(p->first <= last);
     const llap_status st =
         anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
-    anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
+    anchor_cut how = anchor_cut_of(m, k);
+    how.loose = ll_chain_loose(m->chain, r->series);
+    anchor_norm(how, p->u + skip, p->n, &p->m, &p->scale, &p->start);
     p->s = k->innovation ? 1.0 : p->scale;
     for (size_t i = 0; i < p->n; i++) p->w[i] = (p->u[skip + i] - p->m) / p->s;
     if (st != LLAP_OK) piece_deinit(p);

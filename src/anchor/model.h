@@ -47,6 +47,7 @@ typedef struct ll_anchor_data {
      * where validation prefers it. NULL: none. */
     const double *const *known; /* [n_series] */
     int32_t              n_known;
+    ll_static_opts       statics; /* of the series; n 0: none */
 } ll_anchor_data;
 
 /* What is found on the way is kept by fit.watch, under the names kernel.0 .. kernel.4 (candidates),
@@ -66,6 +67,7 @@ typedef struct ll_anchor_model_opts {
     bool                   neighbours_series; /* fill by the other series too, likewise */
     bool                   known; /* there are known inputs or holidays: for the count of steps */
     const ll_holiday_list *holidays; /* of the climate, where it does no harm; NULL: none */
+    bool                   statics;  /* there are static inputs: for the count of steps */
 } ll_anchor_model_opts;
 
 #define LL_ANCHOR_MODEL_DEFAULT \

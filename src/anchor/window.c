@@ -137,11 +137,13 @@ static double *take(double **at, size_t n)
 void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start)
 {
     double sum = 0.0, count = 0.0;
-    ll_window_norm(u, n, how.kappa, m, s);
+    const double kappa = how.kappa / (1.0 + how.kappa * how.loose);
+    ll_window_norm(u, n, kappa, m, s);
     if (how.still) *s = 1.0;
     for (size_t i = 0; i < n; i++)
         if (!isnan(u[i])) sum += u[i], count += 1.0;
-    *start = 0.0;
+    const double left = kappa / (count + kappa) / (how.innovation ? 1.0 : *s);
+    *start = how.loose * left * left;
     if (!(how.reach > 0.0 && count >= 5.0 && anchor_far_out(sum, count) > how.reach)) return;
     *start = (sum / count) * (sum / count);
     ll_window_norm(u, n, 0.0, m, s);
@@ -155,6 +157,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
     double      *w = take(at, n_obs), *target = take(at, n_query), scale, start;
     memcpy(w, r->u + s.first, n_obs * sizeof *w);
     const llap_status st = anchor_drop_glitches(r->chain, r->series, r->y + s.first, n_obs, w);
+    how.loose = ll_chain_loose(r->chain, r->series);
     anchor_norm(how, w, n_obs, &b->m[i], &scale, &start);
     b->s[i] = how.innovation ? 1.0 : scale;
     for (size_t j = 0; j < n_obs; j++) w[j] = (w[j] - b->m[i]) / b->s[i];

@@ -43,6 +43,7 @@ typedef struct anchor_cut {
     const ll_anchor_spec *spec;
     double                kappa;
     double                reach; /* of ll_anchor_model; 0: anything may be reached */
+    double                loose; /* ll_chain_loose of the series */
     bool                  innovation;
     bool                  still; /* the scale is 1: counts are normal scores already */
 } anchor_cut;
@@ -53,10 +54,12 @@ static inline double anchor_far_out(double sum, double n) { return fabs(sum) / (
 
 /* Level m and scale s of a context u [n], and the variance that its level is given to start with:
  * where the context lies beyond reach, nothing that training knows about levels holds, and m is the
- * mean. Fewer than five readings, among which a glitch cannot be told, never do. */
+ * mean. Fewer than five readings, among which a glitch cannot be told, never do. A level that static
+ * inputs told holds m back less, and what m has not taken of it is the variance. */
 void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start);
 
-/* k NULL: for fits of a kernel in the scale of the window, which know no reach. */
+/* k NULL: for fits of a kernel in the scale of the window, which know no reach. loose is left to
+ * whoever knows the series. */
 static inline anchor_cut anchor_cut_of(const ll_anchor_model *m, const ll_anchor_kernel *k)
 {
     return (anchor_cut){ .spec = &m->spec,
@@ -109,7 +112,7 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, profile, periods, known, drift, kinds, link, filling, neighbours, all;
+    int64_t cycles, profile, periods, known, drift, kinds, statics, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
 enum { ANCHOR_KNOWN = 4 }; /* candidates with holidays and known inputs */

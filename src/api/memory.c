@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/clock.h"
 #include "data/panel_builder.h"
+#include "data/panel_words.h"
 
 #include <string.h>
 
@@ -112,7 +113,11 @@ llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more, llap
         if (strcmp(more->var[v], p->var[v]) != 0)
             return ll_fail(LLAP_EINVAL, "arrays: variable %zu: expected '%s', found '%s'", v + 1,
                            ll_text_show(p->var[v]).text, ll_text_show(more->var[v]).text);
-    return build(p, more, &p->axis, out);
+    const llap_status st = build(p, more, &p->axis, out);
+    if (st != LLAP_OK || ll_panel_words_carry(p, *out) == LLAP_OK) return st;
+    llap_panel_destroy(*out);
+    *out = NULL;
+    return LLAP_ENOMEM;
 }
 
 void llap_panel_size(const llap_panel *p, llap_panel_sizes *out)

@@ -17,6 +17,8 @@ const char *ll_option_word(const llap_option *table, const char *name, int value
 /* Rows of a table whose fields are those of OPTIONS. The result depends on all but OPTION_ASIDE. */
 /* clang-format off */
 #define OPTION_OF(kind, field, ...)                   { #field, LLAP_OPTION_##kind, offsetof(OPTIONS, field), __VA_ARGS__ }
+/* A name that is no C identifier of a field: static. */
+#define OPTION_NAMED(kind, name, field, help)         { name, LLAP_OPTION_##kind, offsetof(OPTIONS, field), NULL, help, 0, 0, NULL, 1 }
 #define OPTION_TEXT(kind, field, usual, help)         OPTION_OF(kind, field, usual, help, 0, 0, NULL, 1)
 #define OPTION_INTEGER(field, usual, low, high, help) OPTION_OF(INTEGER, field, usual, help, low, high, NULL, 1)
 #define OPTION_REAL(field, usual, low, high, help)    OPTION_OF(REAL, field, usual, help, low, high, NULL, 1)

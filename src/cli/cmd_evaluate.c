@@ -29,6 +29,7 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "paper" },
     { .option = "with" },
     { .table = llap_evaluate_options, .option = "against" },
+    { .table = llap_evaluate_options, .option = "static" },
     { .table = llap_evaluate_options, .option = "keep" },
     { .table = llap_evaluate_options, .option = "keep_samples" },
     { .table = llap_evaluate_options, .option = "windows" },

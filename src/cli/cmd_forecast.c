@@ -28,6 +28,7 @@ static const cli_row rows[] = {
     { .table = llap_forecast_options, .option = "quantiles" },
     { .table = llap_forecast_options, .option = "samples", .letter = 'n' },
     { .table = llap_forecast_options, .option = "keep_samples" },
+    { .table = llap_forecast_options, .option = "static" },
     { .table = llap_forecast_options, .option = "total", .alone = "horizon" },
     { .option = "with" },
     { .option = "scenario", .arg = "NAME=FILE", .joins = true },

@@ -17,6 +17,7 @@ static const cli_row rows[] = {
     { .table = llap_impute_options, .option = "causal" },
     { .table = llap_impute_options, .option = "all", .letter = 'a' },
     { .table = llap_impute_options, .option = "times" },
+    { .table = llap_impute_options, .option = "static" },
     { .table = llap_impute_options, .option = "quantiles" },
     { .table = llap_impute_options, .option = "samples", .letter = 'n' },
     { .table = llap_impute_options, .option = "keep_samples" },

@@ -25,6 +25,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "target", .letter = 't' },
     { .table = llap_train_options, .option = "inputs" },
     { .table = llap_train_options, .option = "known" },
+    { .table = llap_train_options, .option = "static", .arg = "FILE|LIST" },
     { .table = llap_train_options, .option = "holidays", .arg = "COUNTRY|FILE" },
     { .table = llap_train_options, .option = "context", .letter = 'c', .arg = "SPAN" },
     { .table = llap_train_options, .option = "horizon", .arg = "SPAN" },

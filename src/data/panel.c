@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/bisect.h"
 #include "base/error.h"
+#include "data/panel_words.h"
 
 #include <string.h>
 
@@ -26,6 +27,7 @@ void llap_panel_destroy(llap_panel *p)
     }
     ll_free(b);
     ll_free(p->reading);
+    ll_panel_words_destroy(p->words);
     ll_free(p);
 }
 

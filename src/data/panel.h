@@ -55,11 +55,12 @@ struct llap_panel {
     const int64_t     *start;  /* [n_entities + 1], first row of each entity; the last is n_rows */
     const int64_t     *time;   /* [n_rows], strictly increasing within an entity */
     const float       *value;  /* [n_rows,n_vars] */
-    const uint64_t    *observed; /* cell c = row * n_vars + var is bit c % 64 of word c / 64 */
-    void              *owned;    /* the blocks behind the pointers above */
-    void              *reading;  /* ll_csv_report of the files it came from, for inspection; owned,
-                                    NULL: none */
-    llap_panel_columns view;     /* the same pointers for callers outside, set when it is made */
+    const uint64_t    *observed;  /* cell c = row * n_vars + var is bit c % 64 of word c / 64 */
+    void              *owned;     /* the blocks behind the pointers above */
+    void              *reading;   /* ll_csv_report of the files it came from, for inspection; owned,
+                                     NULL: none */
+    struct ll_panel_words *words; /* columns of words (panel_words.h); owned, NULL: none */
+    llap_panel_columns     view;  /* the same pointers for callers outside, set when it is made */
 };
 
 static inline bool ll_bit(const uint64_t *bits, int64_t i)

@@ -6,6 +6,7 @@
 #include "data/events.h"
 #include "data/names.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { SPARSE = 1024, MANY_CELLS = 1 << 26 }; /* fewer values than one in SPARSE cells: a mistake */
@@ -74,6 +75,12 @@ static bool resize(void *array, int64_t n, size_t size)
 }
 
 /* ---- taking in ------------------------------------------------------------------------------ */
+
+const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id)
+{
+    assert(id < b->entities.n);
+    return b->entities.name[id];
+}
 
 llap_status ll_panel_builder_entity(ll_panel_builder *b, const char *name, size_t len, uint32_t *id)
 {

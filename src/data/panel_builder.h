@@ -56,6 +56,7 @@ void        ll_panel_builder_destroy(ll_panel_builder *b); /* NULL is fine */
 /* The number of a name, new or known. Variables may still be added after rows were. */
 llap_status ll_panel_builder_entity(ll_panel_builder *b, const char *name, size_t len,
                                     uint32_t *id);
+const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id); /* borrowed */
 llap_status ll_panel_builder_var(ll_panel_builder *b, const char *name, size_t len, uint32_t *id);
 uint32_t    ll_panel_builder_n_vars(const ll_panel_builder *b);
 

@@ -67,6 +67,7 @@ void ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a)
     if (isfinite(a->valid_crps)) ll_json_put_double(w, "valid_crps", a->valid_crps);
     anchor_file_put_chain(w, a->chain);
     anchor_file_put_known(w, a->chain->known);
+    anchor_file_put_static(w, a->chain->statics);
     if (a->link.rank > 0) anchor_file_put_doubles(w, "share", a->link.share, a->kernel.n_terms);
     for (int from = 0; from < 2; from++)
         if (a->neighbours[from].cov != NULL)
@@ -81,6 +82,7 @@ llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_write
     const int64_t           linked[2] = { (int64_t)link->n, (int64_t)link->rank };
     llap_status             st = anchor_file_save_chain(w, i, a->chain);
     if (st == LLAP_OK) st = anchor_file_save_known(w, i, c->known);
+    if (st == LLAP_OK) st = anchor_file_save_static(w, i, c);
     assert(link->rank == 0 || (link->loading != NULL && link->n == c->n_series));
     if (st == LLAP_OK && link->rank > 0)
         st = anchor_file_add_tensor(w, i, "anchor", "loadings", 2, linked, link->loading);
@@ -94,8 +96,9 @@ llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_write
 
 size_t ll_anchor_tensors(const ll_anchor_model *a)
 {
-    return anchor_file_chain_tensors(a->chain) + (a->chain->known != NULL) + (a->link.rank > 0) +
-           (a->neighbours[0].cov != NULL) + (a->neighbours[1].cov != NULL);
+    return anchor_file_chain_tensors(a->chain) + anchor_file_static_tensors(a->chain) +
+           (a->chain->known != NULL) + (a->link.rank > 0) + (a->neighbours[0].cov != NULL) +
+           (a->neighbours[1].cov != NULL);
 }
 
 /* ---- loading ---- */
@@ -266,6 +269,7 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
     if (st == LLAP_OK) st = check_span("anchors.horizon", a.spec.horizon, f->horizon, f->unit);
     if (st == LLAP_OK) st = anchor_file_get_chain(t, j, i, f->n_entities, &a.chain);
     if (st == LLAP_OK) st = anchor_file_get_known(t, j, i, f->n_known, a.chain);
+    if (st == LLAP_OK) st = anchor_file_get_static(t, j, i, f->n_statics, a.chain);
     a.spec.max_obs = (size_t)max_obs;
     a.spec.max_query = (size_t)max_query;
     if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);

@@ -44,6 +44,12 @@ void        anchor_file_put_known(ll_json_writer *w, const ll_known *k);
 llap_status anchor_file_save_known(ll_tensors_writer *w, int64_t i, const ll_known *k);
 llap_status anchor_file_get_known(const ll_tensors *t, const ll_json *j, int64_t i,
                                   int64_t n_columns, ll_chain *c); /* into c->known */
+/* Its static inputs, likewise. */
+void        anchor_file_put_static(ll_json_writer *w, const ll_statics *s);
+llap_status anchor_file_save_static(ll_tensors_writer *w, int64_t i, const ll_chain *c);
+size_t      anchor_file_static_tensors(const ll_chain *c);
+llap_status anchor_file_get_static(const ll_tensors *t, const ll_json *j, int64_t i,
+                                   int64_t n_columns, ll_chain *c); /* into c->statics */
 llap_status anchor_file_get_chain(const ll_tensors *t, const ll_json *j, int64_t i,
                                   int64_t n_entities, ll_chain **out); /* caller owns */
 

@@ -74,7 +74,7 @@ llap_status anchor_file_add_tensor(ll_tensors_writer *w, int64_t i, const char *
 static const struct free_tensor {
     const char *name;
     size_t      at;   /* offset of the pointer in ll_chain */
-    bool        logs; /* only for the curves log and logit */
+    bool        logs; /* for the curves log and logit, and where static inputs tell the scale */
 } free_tensors[] = { { "low", offsetof(ll_chain, low), false },
                      { "high", offsetof(ll_chain, high), false },
                      { "glitch", offsetof(ll_chain, glitch), false },
@@ -163,14 +163,23 @@ llap_status anchor_file_get_tensor(const ll_tensors *t, int64_t i, const char *o
     return LLAP_OK;
 }
 
+/* Whether scores have a unit of their own. */
+static bool has_unit(const ll_tensors *t, int64_t i)
+{
+    char           name[64];
+    ll_tensor_info info;
+    snprintf(name, sizeof name, "scale.%lld.y_mean", (long long)i);
+    return ll_tensors_find(t, name, &info);
+}
+
 /* What a chain without walls has in the place of its bounds. */
 static llap_status get_free(const ll_tensors *t, const ll_json *j, int64_t i, const int64_t *shape,
                             ll_chain *c)
 {
     const anchor_number ends[] = { { "glitch_end", 1, HUGE_VAL, &c->glitch_end, false } };
     const anchor_number logs[] = { { "y_0", DBL_MIN, HUGE_VAL, &c->y_0, false } };
-    const bool          bent = c->curve == LL_CURVE_LOG || c->curve == LL_CURVE_LOGIT;
-    llap_status         st = anchor_file_get_numbers(j, i, ends, 1);
+    const bool  bent = c->curve == LL_CURVE_LOG || c->curve == LL_CURVE_LOGIT || has_unit(t, i);
+    llap_status st = anchor_file_get_numbers(j, i, ends, 1);
     if (st == LLAP_OK) st = anchor_file_get_kind(t, j, i, shape, c);
     if (st == LLAP_OK && c->curve == LL_CURVE_LOG) st = anchor_file_get_numbers(j, i, logs, 1);
     if (st == LLAP_OK && has_knots(c))

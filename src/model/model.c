@@ -42,6 +42,8 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
     if (st == LLAP_OK)
         st = copy_names(&m->arena, frame->entity, frame->n_entities, &m->frame.entity);
     if (st == LLAP_OK) st = copy_names(&m->arena, frame->known, frame->n_known, &m->frame.known);
+    if (st == LLAP_OK)
+        st = copy_names(&m->arena, frame->statics, frame->n_statics, &m->frame.statics);
     if (st == LLAP_OK && frame->by_entity) {
         uint8_t *part = ll_arena_new(&m->arena, (size_t)frame->n_entities, 1);
         if (part == NULL) st = LLAP_ENOMEM;
@@ -67,18 +69,32 @@ void llap_model_destroy(llap_model *m)
     ll_free(m);
 }
 
-int64_t ll_model_entity(const llap_model *m, const char *name)
+/* Where a name is among n that are sorted bytewise, as panels are; -1: nowhere. */
+static int64_t find(const char *const *names, int64_t n, const char *name)
 {
-    int64_t lo = 0, hi = m->frame.n_entities; /* sorted bytewise, as panels are */
+    int64_t lo = 0, hi = n;
     assert(name != NULL);
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo) / 2;
-        const int     c = strcmp(m->frame.entity[mid], name);
+        const int     c = strcmp(names[mid], name);
         if (c == 0) return mid;
         if (c < 0) lo = mid + 1;
         else hi = mid;
     }
     return -1;
+}
+
+int64_t ll_model_entity(const llap_model *m, const char *name)
+{
+    return find(m->frame.entity, m->frame.n_entities, name);
+}
+
+size_t ll_model_series(const llap_model *m, const char *name)
+{
+    const int64_t known = ll_model_entity(m, name);
+    if (known >= 0) return (size_t)known;
+    const int64_t more = find(m->more, m->n_more, name);
+    return more < 0 ? SIZE_MAX : (size_t)(m->frame.n_entities + 1 + more);
 }
 
 int64_t ll_model_target(const llap_model *m, const char *name)

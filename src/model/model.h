@@ -20,24 +20,31 @@
  *     llapdiff.format      "1"; a newer one is refused
  *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
  *                          training has seen, per target the numbers of its anchor, "network" or
- *                          "stack" (stack_file.h), "filling" (fill_file.h), and "known", the names of known columns; absent:
- *                          there are none
+ *                          "stack" (stack_file.h), "filling" (fill_file.h); the names of columns:
+ *                          "known", "static"
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
  *     llapdiff.run         16 hexadecimal digits: which training it is of, data and options; may be
  *                          absent
+ *
  * Tensors for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.low, high, glitch        range of training and limits of glitches; absent where
- * values are clipped, as in files of before scale.i.y_mean, y_std            of the values, where
- * mean and std are of their logarithms scale.i.climate                  [entities + 1,terms],
- * absent without a climate anchor.i.loadings                [entities,rank], absent where entities
- * are not linked anchor.i.known [terms], effects of known inputs, absent without
- * anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled
- * by each alone and those of the networks, which network.h lists.
- * Of all targets together, series number e C + c for entity e and target c, or c alone where
- * entities are independent; both absent where no series moves with another:
+ *                                      values are clipped, as in files of before
+ *     scale.i.y_mean, y_std            of the values, where mean and std are of their logarithms
+ *     scale.i.climate                  [entities + 1,terms], absent without a climate
+ *     scale.i.loose                    variances of levels that static inputs told
+ *     anchor.i.loadings                [entities,rank], absent where entities are not linked
+ *     anchor.i.known                   [terms], effects of known inputs, absent without
+ *     anchor.i.static_level, static_spread
+ *                                      [1 + terms], ridges of static inputs, absent without
+ *     anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled by each
+ *                                      alone
+ *
+ * and those of the networks, which network.h lists. Of all targets together, series number e C + c
+ * for entity e and target c, or c alone where entities are independent; both absent where no series
+ * moves with another:
  *     joint.correlation    F64 [series,series], up to LL_JOINT_DENSE series
  *     joint.loading        F64 [series,factors], for more
  *
@@ -76,6 +83,8 @@ typedef struct ll_model_frame {
     const uint8_t     *part;                  /* by entity: [n_entities] an ll_part */
     int64_t            n_known;
     const char *const *known; /* [n_known] columns that are given for the future too */
+    int64_t            n_statics;
+    const char *const *statics; /* [n_statics] what never changes of an entity */
 } ll_model_frame;
 
 enum { LL_MODEL_RUN = 16 };
@@ -90,8 +99,12 @@ struct llap_model {
     char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
     char             *report;   /* JSON text, of the training just made: stages, seconds, memory;
                                    owned (ll_free), not in the file */
-    char     run[LL_MODEL_RUN + 1]; /* see above; "": not known */
-    ll_arena arena;
+    char run[LL_MODEL_RUN + 1]; /* see above; "": not known */
+    /* Entities of one panel that training has not seen (predict/view/static_view.h), in byte order;
+     * borrowed, not in the file: */
+    int64_t            n_more;
+    const char *const *more;
+    ll_arena           arena;
 };
 
 /* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed), or NULL.
@@ -103,12 +116,9 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
 int64_t ll_model_entity(const llap_model *m, const char *name);
 int64_t ll_model_target(const llap_model *m, const char *name);
 
-/* The series of an entity in the chains of the anchors; of an unknown one that of all together. */
-static inline size_t ll_model_series(const llap_model *m, const char *name)
-{
-    const int64_t known = ll_model_entity(m, name);
-    return known < 0 ? SIZE_MAX : (size_t)known;
-}
+/* The series of an entity in the chains of the anchors; of an unknown one that which its static
+ * inputs tell (n_entities or more), or SIZE_MAX, that of all together. */
+size_t ll_model_series(const llap_model *m, const char *name);
 
 /* Series of the joint law: of every entity and target, or of every target where entities are
  * independent, which then share one law. */

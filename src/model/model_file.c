@@ -25,6 +25,15 @@ static const char *const axis_names[] = { "calendar", "number", NULL };
 
 static int64_t n_anchors(const llap_model *m) { return m->anchor == NULL ? 0 : m->frame.n_targets; }
 
+/* Absent where there are none. */
+static void put_names(ll_json_writer *w, const char *key, const char *const *name, int64_t n)
+{
+    if (n == 0) return;
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_string(w, NULL, name[i]);
+    ll_json_close(w, ']');
+}
+
 static llap_status config_text(const llap_model *m, char **text)
 {
     const ll_model_frame *f = &m->frame;
@@ -52,11 +61,8 @@ static llap_status config_text(const llap_model *m, char **text)
         ll_json_put_int(&w, "val_start", f->val_start);
         ll_json_put_int(&w, "test_start", f->test_start);
     }
-    if (f->n_known > 0) { /* absent: there are none */
-        ll_json_open(&w, "known", '(');
-        for (int64_t i = 0; i < f->n_known; i++) ll_json_put_string(&w, NULL, f->known[i]);
-        ll_json_close(&w, ']');
-    }
+    put_names(&w, "known", f->known, f->n_known);
+    put_names(&w, "static", f->statics, f->n_statics);
     ll_json_open(&w, "anchors", '[');
     for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
     ll_json_close(&w, ']');
@@ -147,7 +153,7 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
                                         "horizon", "step",      "gap",        "observed", "anchors",
                                         "parts",   "val_start", "test_start", "network",  "stack",
-                                        "known",   "filling",   NULL };
+                                        "known",   "static",    "filling",    NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -239,21 +245,22 @@ static llap_status check_count(const ll_tensors *t, const llap_model *m, size_t 
     return ll_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, ll_tensors_count(t));
 }
 
-/* Names of known columns, each once. Caller owns *known. */
-static llap_status get_known(const ll_json *j, ll_model_frame *f, const char ***known)
+/* A list of names, each once; absent: none. Caller owns *names. */
+static llap_status get_names(const ll_json *j, const char *key, size_t most, const char ***names,
+                             int64_t *out)
 {
     size_t n = 0;
-    if (!ll_json_has(j, "known")) return LLAP_OK;
-    llap_status st = ll_json_strings(j, "known", known, &n);
-    if (st == LLAP_OK && (n < 1 || n > LL_KNOWN_COLUMNS))
-        st = ll_fail(LLAP_EFORMAT, "config: 'known': expected 1 to %d names, found %zu",
-                     LL_KNOWN_COLUMNS, n);
+    *names = NULL;
+    if (!ll_json_has(j, key)) return LLAP_OK;
+    llap_status st = ll_json_strings(j, key, names, &n);
+    if (st == LLAP_OK && (n < 1 || n > most))
+        st =
+            ll_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %zu names, found %zu", key, most, n);
     for (size_t i = 1; st == LLAP_OK && i < n; i++)
         for (size_t k = 0; k < i; k++)
-            if (strcmp((*known)[i], (*known)[k]) == 0)
-                st = ll_fail(LLAP_EFORMAT, "config: 'known': '%s' is there twice", (*known)[i]);
-    f->n_known = (int64_t)n;
-    f->known = (const char *const *)*known;
+            if (strcmp((*names)[i], (*names)[k]) == 0)
+                st = ll_fail(LLAP_EFORMAT, "config: '%s': '%s' is there twice", key, (*names)[i]);
+    *out = (int64_t)n;
     return st;
 }
 
@@ -279,8 +286,11 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
             if (strcmp(target[i], target[k]) == 0)
                 st = ll_fail(LLAP_EFORMAT, "llapdiff.variables: '%s' is there twice", target[i]);
     uint8_t     *part = NULL;
-    const char **known = NULL;
-    if (st == LLAP_OK) st = get_known(config, &f, &known);
+    const char **known = NULL, **statics = NULL;
+    if (st == LLAP_OK) st = get_names(config, "known", LL_KNOWN_COLUMNS, &known, &f.n_known);
+    if (st == LLAP_OK) st = get_names(config, "static", LL_STATIC_COLUMNS, &statics, &f.n_statics);
+    f.known = (const char *const *)known;
+    f.statics = (const char *const *)statics;
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
     f.part = part;
     ll_anchor_model **anchor = st == LLAP_OK && !none ? ll_new(n_targets, sizeof *anchor) : NULL;
@@ -295,6 +305,7 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
     }
     ll_free(part);
     ll_free((void *)known);
+    ll_free((void *)statics);
     return st;
 }
 

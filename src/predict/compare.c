@@ -37,9 +37,10 @@ static void compare_entities(const llap_model *m, const llap_panel *p, const lla
     if (n > 0 && !m->frame.by_entity)
         ll_logf(log, LLAP_LOG_WARNING,
                 "training has not seen %lld of %lld entities ('%s'%s): they take the level and "
-                "spread of all together",
+                "spread %s",
                 (long long)n, (long long)p->n_entities, ll_text_show(first).text,
-                n > 1 ? ", ..." : "");
+                n > 1 ? ", ..." : "",
+                m->n_more > 0 ? "that their static inputs tell" : "of all together");
 }
 
 /* Too coarse, or much finer, than what was learned from. */

@@ -12,6 +12,7 @@
 #include "predict/tables/numbers.h"
 #include "predict/view/frame.h"
 #include "predict/view/queries.h"
+#include "predict/view/static_view.h"
 #include "predict/view/target_series.h"
 
 #include <assert.h>
@@ -316,7 +317,13 @@ llap_status llap_forecast_components(const llap_model *m, const llap_panel *pane
     o.log = NULL; /* llap_forecast warns */
     llap_components *c = ll_new(1, sizeof *c);
     int64_t         *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
-    st = c == NULL || var == NULL ? LLAP_ENOMEM : components(m, panel, &o, var, c);
+    ll_static_view   v;
+    st = c == NULL || var == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) {
+        st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+        if (st == LLAP_OK) st = components(v.m, panel, &o, var, c);
+        ll_static_view_deinit(&v);
+    }
     ll_free(var);
     if (st == LLAP_OK) *out = c;
     else llap_components_destroy(c);

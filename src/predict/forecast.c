@@ -19,6 +19,7 @@
 #include "predict/view/queries.h"
 #include "predict/view/series.h"
 #include "predict/view/stack_view.h"
+#include "predict/view/static_view.h"
 
 #include <llapdiff/sampler.h>
 
@@ -433,11 +434,20 @@ static llap_status forecast_scenarios(llap_sampler *s, const llap_panel *panel,
 llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
                                   const llap_forecast_opts *given, llap_answer **out)
 {
-    llap_forecast_opts o;
+    llap_forecast_opts      o;
+    ll_static_view          v;
+    const llap_model *const m = s->m;
     *out = NULL;
-    const llap_status st = llap_options_resolve(llap_forecast_options(), given, &o, sizeof o);
+    llap_status st = llap_options_resolve(llap_forecast_options(), given, &o, sizeof o);
     if (st != LLAP_OK) return st;
-    return o.n_scenarios > 0 ? forecast_scenarios(s, panel, &o, out) : forecast(s, panel, &o, out);
+    st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+    s->m = v.m; /* for this forecast */
+    if (st == LLAP_OK)
+        st =
+            o.n_scenarios > 0 ? forecast_scenarios(s, panel, &o, out) : forecast(s, panel, &o, out);
+    s->m = m;
+    ll_static_view_deinit(&v);
+    return st;
 }
 
 llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,

@@ -17,6 +17,7 @@
 #include "predict/view/known_series.h"
 #include "predict/view/queries.h"
 #include "predict/view/series.h"
+#include "predict/view/static_view.h"
 
 #include <assert.h>
 #include <math.h>
@@ -368,26 +369,38 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     return st;
 }
 
+/* The times of a file instead of missing cells. */
+static llap_status impute_times(const llap_model *m, const llap_panel *panel,
+                                const llap_impute_opts *o, llap_answer **out)
+{
+    ll_query_times times;
+    llap_panel    *more = NULL;
+    uint8_t       *rows = NULL;
+    llap_status    st = ll_query_times_read(panel, o->times, &times);
+    if (st == LLAP_OK && times.has_origins)
+        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
+                     ll_text_show(o->times).text);
+    if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
+    if (st == LLAP_OK) st = impute(m, panel, more, rows, o, out);
+    ll_free(times.at);
+    ll_free(rows);
+    llap_panel_destroy(more);
+    return st;
+}
+
 llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap_impute_opts *given,
                         llap_answer **out)
 {
     llap_impute_opts o;
+    ll_static_view   v;
     *out = NULL;
     llap_status st = llap_options_resolve(llap_impute_options(), given, &o, sizeof o);
     if (st == LLAP_OK) st = ll_check_axis(m, panel);
-    if (st != LLAP_OK || o.times == NULL)
-        return st == LLAP_OK ? impute(m, panel, panel, NULL, &o, out) : st;
-    ll_query_times times;
-    llap_panel    *more = NULL;
-    uint8_t       *rows = NULL;
-    st = ll_query_times_read(panel, o.times, &times);
-    if (st == LLAP_OK && times.has_origins)
-        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
-                     ll_text_show(o.times).text);
-    if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
-    if (st == LLAP_OK) st = impute(m, panel, more, rows, &o, out);
-    ll_free(times.at);
-    ll_free(rows);
-    llap_panel_destroy(more);
+    if (st != LLAP_OK) return st;
+    st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+    if (st == LLAP_OK)
+        st = o.times == NULL ? impute(v.m, panel, panel, NULL, &o, out)
+                             : impute_times(v.m, panel, &o, out);
+    ll_static_view_deinit(&v);
     return st;
 }

@@ -12,7 +12,7 @@ enum { PATHS_AT_ONCE = 256 };
 
 bool ll_joint_holds(const llap_model *m, size_t known)
 {
-    return m->joint != NULL && (m->frame.by_entity || known != SIZE_MAX);
+    return m->joint != NULL && (m->frame.by_entity || known < (size_t)m->frame.n_entities);
 }
 
 /* ---- which queries are of one time ---- */
@@ -150,7 +150,8 @@ static void name_series(job *j, int64_t n, uint64_t *name)
         name[i] = name_of(j->m, f->entity[i / f->n_targets], i % f->n_targets);
     for (int64_t i = 0; !f->by_entity && i < n; i++) {
         const size_t e = j->known[j->w[i].entity];
-        const size_t s = e == SIZE_MAX ? 0 : e * (size_t)f->n_targets + (size_t)j->target;
+        const size_t s =
+            e >= (size_t)f->n_entities ? 0 : e * (size_t)f->n_targets + (size_t)j->target;
         if (s + 1 > most) most = s + 1;
     }
     assert(most <= law->n);

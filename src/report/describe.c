@@ -85,7 +85,9 @@ static llap_description_info info_of(const llap_model *m)
                                 .run = m->training,
                                 .report = m->report,
                                 .n_known = f->n_known,
-                                .known = f->known };
+                                .known = f->known,
+                                .n_statics = f->n_statics,
+                                .statics = f->statics };
     if (m->network != NULL) add_network(m->network, &d);
     if (m->stack != NULL) d.size = "stack";
     return d;
@@ -105,6 +107,15 @@ static llap_status add_known(ll_arena *arena, const llap_model *m, const ll_know
         if (t->known == NULL) return LLAP_ENOMEM;
     }
     return LLAP_OK;
+}
+
+static void add_statics(const ll_statics *s, llap_description_target *t)
+{
+    if (s == NULL) return;
+    t->statics = s->every ? "of every entity" : "of new entities";
+    t->static_error = s->level.error;
+    t->static_apart = s->level.apart;
+    t->static_log = s->log;
 }
 
 static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_description_target *t)
@@ -168,6 +179,7 @@ llap_status llap_description_create(const llap_model *m, llap_description **out)
         d->target[i].name = m->frame.target[i];
         if (m->anchor == NULL) continue;
         st = add_anchor(&d->arena, m->anchor[i], &d->target[i]);
+        add_statics(m->anchor[i]->chain->statics, &d->target[i]);
         if (st == LLAP_OK) st = add_known(&d->arena, m, m->anchor[i]->chain->known, &d->target[i]);
     }
     if (st == LLAP_OK) *out = d;

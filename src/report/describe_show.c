@@ -40,6 +40,14 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
             ll_json_put_string(w, "known", t->known);
             ll_json_put_string(w, "known_weighting", t->known_weighting);
         }
+        if (t->statics != NULL) {
+            ll_json_open(w, "static", '{');
+            ll_json_put_string(w, "level", t->statics);
+            ll_json_put_bool(w, "log", t->static_log);
+            ll_json_put_double(w, "error", t->static_error);
+            ll_json_put_double(w, "error_of_mean", t->static_apart);
+            ll_json_close(w, '}');
+        }
         ll_json_open(w, "poles", '[');
         for (int64_t k = 0; k < t->n_terms; k++) {
             ll_json_open(w, NULL, '{');
@@ -122,6 +130,15 @@ static void borders_json(ll_json_writer *w, const llap_description *d)
     ll_json_close(w, '}');
 }
 
+/* Nothing where there are none. */
+static void names_json(ll_json_writer *w, const char *key, const char *const *name, int64_t n)
+{
+    if (n == 0) return;
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_string(w, NULL, name[i]);
+    ll_json_close(w, ']');
+}
+
 static llap_status describe_json(ll_json_writer *w, const llap_description *d)
 {
     const llap_description_info *f = &d->info;
@@ -134,11 +151,8 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
     ll_json_put_int(w, "context_ns", f->context);
     ll_json_put_int(w, "horizon_ns", f->horizon);
     ll_json_put_int(w, "step_ns", f->step);
-    if (f->n_known > 0) {
-        ll_json_open(w, "known", '(');
-        for (int64_t i = 0; i < f->n_known; i++) ll_json_put_string(w, NULL, f->known[i]);
-        ll_json_close(w, ']');
-    }
+    names_json(w, "known", f->known, f->n_known);
+    names_json(w, "static", f->statics, f->n_statics);
     ll_json_open(w, "targets", '[');
     for (int64_t i = 0; i < f->n_targets; i++) target_json(w, &d->target[i]);
     ll_json_close(w, ']');
@@ -249,6 +263,12 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
     if (t->known_weighting != NULL)
         fprintf(out, "  known inputs: %s (%s)\n", t->known, t->known_weighting);
     else if (m->frame.n_known > 0) fprintf(out, "  known inputs: none helped\n");
+    if (t->statics != NULL)
+        fprintf(out,
+                "  static inputs: level %s; variance of the %slevel of one left out %.3g, "
+                "without them %.3g\n",
+                t->statics, t->static_log ? "log " : "", t->static_error, t->static_apart);
+    else if (m->frame.n_statics > 0) fprintf(out, "  static inputs: none helped\n");
     if (t->joint_rank > 0)
         fprintf(out, "  forecasts look at all entities: linked by %lld factor%s\n",
                 (long long)t->joint_rank, t->joint_rank == 1 ? "" : "s");

@@ -175,7 +175,7 @@ static void put_others(const ll_feature_set *s, const ll_feature_example *r, flo
     slots         one, all;
     clear(&s->c, &all);
     for (size_t e = 0; e < s->source.n; e++) {
-        if (s->source.known[e] == SIZE_MAX) continue;
+        if (s->source.known[e] >= s->source.anchor[r->target]->chain->n_series) continue;
         const context k = context_of(s, r, e);
         double        m, scale;
         ll_feature_norm(k.h, r->target, k.first, k.last, s->source.anchor[r->target]->kappa, &m,

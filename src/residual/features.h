@@ -74,7 +74,7 @@ typedef struct ll_record {
 /* Borrowed until the set is destroyed. */
 typedef struct ll_feature_source {
     const ll_record              *history; /* [n]; joint: [N] by the model's index */
-    const size_t                 *known;   /* [n] the model's index of each; SIZE_MAX: new */
+    const size_t                 *known;   /* [n] the model's index of each; else new */
     size_t                        n;
     const ll_anchor_model *const *anchor; /* [C] */
     const ll_series *const       *series; /* [C] of [n] series: what the anchors look at */

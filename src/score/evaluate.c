@@ -12,6 +12,7 @@
 #include "predict/pool.h"
 #include "predict/view/frame.h"
 #include "predict/view/span.h"
+#include "predict/view/static_view.h"
 #include "score/against.h"
 #include "score/evaluation.h"
 #include "score/hidden_gaps.h"
@@ -356,18 +357,17 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     return st;
 }
 
-llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
-                               const llap_evaluate_opts *given, llap_scores **out)
+/* given, and the same resolved. */
+static llap_status score(const llap_model *m, const llap_panel *panel,
+                         const llap_evaluate_opts *given, const llap_evaluate_opts *o,
+                         llap_scores **out)
 {
-    *out = NULL;
-    llap_evaluate_opts o;
-    evaluation         e = { .m = m, .panel = panel, .with = given->with, .n_with = given->n_with };
-    evaluation_look    look;
-    ll_score_scale    *scale = NULL;
-    uint8_t           *glitch = NULL;
-    int64_t            n_glitches = 0;
-    llap_status        st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
-    if (st == LLAP_OK) st = check_ask(m, panel, &o, &e, &look);
+    evaluation      e = { .m = m, .panel = panel, .with = given->with, .n_with = given->n_with };
+    evaluation_look look;
+    ll_score_scale *scale = NULL;
+    uint8_t        *glitch = NULL;
+    int64_t         n_glitches = 0;
+    llap_status     st = check_ask(m, panel, o, &e, &look);
     if (st == LLAP_OK && e.impute) st = check_filling(given);
     if (st != LLAP_OK) return st;
     int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
@@ -376,7 +376,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = ll_glitches(m, panel, var, &glitch, &n_glitches);
     if (st == LLAP_OK && n_glitches > 0)
         ll_logf(
-            o.log, LLAP_LOG_WARNING,
+            o->log, LLAP_LOG_WARNING,
             "%lld value%s far from all around in the data: left out of the scores, as in training",
             (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
     scoring_input in = {
@@ -386,8 +386,8 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
         .scale = scale,
         .glitch = glitch,
         .entities = look.by == BY_ENTITY,
-        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o.log },
-        .progress = o.progress
+        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o->log },
+        .progress = o->progress
     };
     if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
     if (st == LLAP_OK) st = compare(&e);
@@ -400,6 +400,20 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     ll_free(scale);
     ll_free(glitch);
     ll_free(var);
+    return st;
+}
+
+llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
+                               const llap_evaluate_opts *given, llap_scores **out)
+{
+    llap_evaluate_opts o;
+    ll_static_view     v;
+    *out = NULL;
+    llap_status st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
+    if (st != LLAP_OK) return st;
+    st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+    if (st == LLAP_OK) st = score(v.m, panel, given, &o, out);
+    ll_static_view_deinit(&v);
     return st;
 }
 

@@ -16,6 +16,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 #include "train/run/targets.h"
+#include "train/statics.h"
 
 #include <assert.h>
 #include <math.h>
@@ -55,6 +56,7 @@ typedef struct watch {
     bool             climate;
     const char      *curve, *drift, *scale;
     ll_holiday_list *holidays;
+    ll_static_opts   statics; /* of the entities of the panel */
 } watch;
 
 /* Of the lines of the log. */
@@ -165,6 +167,7 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->neighbours_series = !f->by_entity;
     how->seed = (uint64_t)o->seed;
     how->known = f->n_known > 0 || o->holidays != NULL;
+    how->statics = f->n_statics > 0;
     how->kappa = recipe->kappa > 0 ? fmax(recipe->kappa, 1e-9) : 0; /* as a file has it */
     set_fit(recipe, &how->fit);
     llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
@@ -187,7 +190,8 @@ static llap_status known_columns(const llap_panel *p, const ll_model_frame *f, d
 
 static llap_status fit_windows(const ll_windows *w, const ll_split *split,
                                const ll_anchor_model_opts *how, int64_t valid_rows,
-                               const ll_model_frame *f, int64_t var, ll_anchor_model **out)
+                               const ll_model_frame *f, int64_t var, ll_static_opts statics,
+                               ll_anchor_model **out)
 {
     const llap_panel *p = w->panel;
     ll_panel_series   series = { 0 };
@@ -216,7 +220,8 @@ static llap_status fit_windows(const ll_windows *w, const ll_split *split,
                                       .valid = valid,
                                       .n_valid = n_valid,
                                       .known = known,
-                                      .n_known = (int32_t)f->n_known };
+                                      .n_known = (int32_t)f->n_known,
+                                      .statics = statics };
         st = ll_anchor_model_fit(&data, how, out);
     }
     ll_panel_series_deinit(&series);
@@ -246,7 +251,8 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     if (st == LLAP_OK && split->n[LL_PART_TRAIN] == 0)
         st = ll_fail(LLAP_EINVAL, "no observed value in the training part");
     if (st == LLAP_OK) st = ll_target_values(w, split, o, f, var, o->log, &how.chain.values);
-    if (st == LLAP_OK) st = fit_windows(w, split, &how, recipe->valid_rows, f, var, out);
+    if (st == LLAP_OK)
+        st = fit_windows(w, split, &how, recipe->valid_rows, f, var, x->statics, out);
     ll_split_destroy(split);
     ll_windows_destroy(w);
     if (st == LLAP_OK || st == LLAP_ECANCELLED) return st; /* which says the stage */
@@ -337,10 +343,10 @@ static void say_known(const llap_log *log, const ll_model_frame *f, const char *
 
 static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const llap_train_opts *o,
                             const ll_recipe_anchor *recipe, const ll_model_frame *f,
-                            const int64_t *var, int64_t first, const int64_t *end,
-                            ll_anchor_model **anchor)
+                            const ll_static_opts *statics, const int64_t *var, int64_t first,
+                            const int64_t *end, ll_anchor_model **anchor)
 {
-    watch    x = { .run = run, .score = NAN, .steps = recipe->steps };
+    watch    x = { .run = run, .score = NAN, .steps = recipe->steps, .statics = *statics };
     bool     finished = false;
     double   score = 0;
     ll_stage stage = LL_STAGE_DEFAULT;
@@ -363,6 +369,7 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         if (st != LLAP_OK) break;
         say(o->log, f, f->target[i], anchor[i]);
         say_known(o->log, f, f->target[i], anchor[i]);
+        ll_train_say_statics(o->log, f, f->target[i], anchor[i]);
         if (o->holidays != NULL)
             ll_logf(o->log, LLAP_LOG_INFO, "%s: holidays: %s", f->target[i],
                     anchor[i]->chain->holidays != NULL ? "in the climate"
@@ -382,7 +389,8 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
 
 llap_status ll_anchors_fit(ll_training_run *run, const llap_panel *p, const llap_train_opts *o,
                            const ll_recipe_anchor *recipe, const ll_model_frame *f,
-                           const int64_t *var, ll_anchor_model **anchor)
+                           const ll_static_opts *statics, const int64_t *var,
+                           ll_anchor_model **anchor)
 {
     int64_t     n = 0;
     int64_t    *end = ll_new((size_t)f->n_targets, sizeof *end);
@@ -391,7 +399,7 @@ llap_status ll_anchors_fit(ll_training_run *run, const llap_panel *p, const llap
     if (st == LLAP_OK) {
         for (int64_t i = 0; i < n; i++) say(o->log, f, f->target[i], anchor[i]);
         ll_training_run_anchors(run, anchor, n);
-        st = fit_rest(run, p, o, recipe, f, var, n, end, anchor);
+        st = fit_rest(run, p, o, recipe, f, statics, var, n, end, anchor);
     }
     ll_free(end);
     return st;
@@ -402,8 +410,9 @@ size_t ll_anchors_numbers(const ll_model_frame *f)
     const size_t n = (size_t)f->n_entities, terms = LL_CLIMATE_ROOM + 9;
     const size_t others = n <= LL_ANCHOR_LINKED_MAX ? 2 * n : 0;
     const size_t known = f->n_known > 0 ? LL_KNOWN_INPUTS * (LL_KNOWN_TERMS + 40) : 0;
+    const size_t statics = f->n_statics > 0 ? n + 1 + 2 * (LL_STATIC_TERMS + 1) : 0;
     const size_t days = 3 * LL_HOLIDAY_MOST; /* of holidays */
     const size_t kept =
-        (n + 1) * (terms + others) + known + days + 1024; /* and those of the kernels */
+        (n + 1) * (terms + others) + known + days + statics + 1024; /* and those of the kernels */
     return (size_t)f->n_targets * kept * (sizeof(double) / sizeof(float));
 }

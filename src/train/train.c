@@ -26,6 +26,7 @@
 #include "train/run/run.h"
 #include "train/run/targets.h"
 #include "train/stack.h"
+#include "train/statics.h"
 #include "train/training_set.h"
 
 #include <assert.h>
@@ -174,7 +175,8 @@ typedef struct plan {
     uint8_t          *part;    /* [n_entities] */
     const char      **names;   /* [frame.n_targets], then those of known columns */
     int64_t          *known;   /* [frame.n_known] columns of the panel */
-    ll_model_frame    frame;   /* borrows the rest */
+    ll_static_table   statics;
+    ll_model_frame    frame; /* borrows the rest */
 } plan;
 
 static void plan_deinit(plan *l)
@@ -183,6 +185,7 @@ static void plan_deinit(plan *l)
     ll_free(l->var);
     ll_free(l->part);
     ll_free(l->known);
+    ll_static_table_deinit(&l->statics);
 }
 
 static llap_status check_holidays(const llap_panel *p, const llap_train_opts *o, bool reference)
@@ -228,6 +231,9 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
     if (st == LLAP_OK && f->n_known > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
+    if (st == LLAP_OK) st = ll_train_statics(p, o, l->var, &f->n_targets, &l->statics);
+    if (st == LLAP_OK && l->statics.n > 0 && l->reference)
+        st = ll_fail(LLAP_EOPTION, "static: the reference profile has no anchors to use it");
     if (st == LLAP_OK && o->holidays != NULL) st = check_holidays(p, o, l->reference);
     if (st == LLAP_OK && o->inputs != NULL) st = check_inputs(p, o, l->var, f->n_targets);
     if (st == LLAP_OK) st = make_frame(p, o, f);
@@ -240,6 +246,8 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     for (int64_t i = 0; i < f->n_known; i++) l->names[f->n_targets + i] = p->var[l->known[i]];
     f->target = (const char *const *)l->names;
     f->known = (const char *const *)l->names + f->n_targets;
+    f->n_statics = l->statics.n;
+    f->statics = l->statics.name;
     st = ll_targets_check(o, f->target, f->n_targets);
     if (st != LLAP_OK) return st;
     return make_split(p, o, l->var, f, l->part);
@@ -269,7 +277,9 @@ static llap_status fit_anchors(ll_training_run *run, const llap_panel *p, const 
 {
     ll_anchor_model **anchor = ll_new((size_t)l->frame.n_targets, sizeof *anchor);
     if (anchor == NULL) return LLAP_ENOMEM;
-    const llap_status st = ll_anchors_fit(run, p, o, &l->recipe.anchor, &l->frame, l->var, anchor);
+    const llap_status st = ll_anchors_fit(
+        run, p, o, &l->recipe.anchor, &l->frame,
+        &(ll_static_opts){ .column = l->statics.column, .n = l->statics.n }, l->var, anchor);
     if (st == LLAP_OK) return ll_model_create(&l->frame, anchor, out);
     for (int64_t i = 0; i < l->frame.n_targets; i++) ll_anchor_model_destroy(anchor[i]);
     ll_free(anchor);

@@ -259,7 +259,7 @@ static llap_status little_of_everything(void *user)
     const world         *wd = user;
     const ll_origin     *valid = wd->train + 10;
     ll_series            s[SERIES];
-    const ll_anchor_data d = { s, SERIES, wd->train_rows, wd->train, 2, valid, 2, NULL, 0 };
+    const ll_anchor_data d = { s, SERIES, wd->train_rows, wd->train, 2, valid, 2, NULL, 0, { 0 } };
     ll_anchor_model_opts o = small_opts();
     ll_anchor_model     *m = NULL;
     ll_law               law[3];

@@ -43,7 +43,7 @@ static inline world *world_make(void) { return world_of_period(24); }
 static inline ll_anchor_data data_of(const world *wd)
 {
     return (ll_anchor_data){ wd->s,     SERIES,      wd->train_rows, wd->train, wd->n_train,
-                             wd->valid, wd->n_valid, NULL,           0 };
+                             wd->valid, wd->n_valid, NULL,           0,         { 0 } };
 }
 
 static inline ll_anchor_model_opts small_opts(void)

@@ -130,7 +130,7 @@ static double exp_of(const ll_chain *c, double l)
 
 double ll_chain_z(const ll_chain *c, size_t e, double y)
 {
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     if (c->curve == LL_CURVE_LOG) return (log_of(c, y) - c->mu[e]) / c->sd[e];
     if (c->curve == LL_CURVE_LOGIT) return (chain_logit(c, y) - c->mu[e]) / c->sd[e];
     return hold((hold(y, c->y_lo, c->y_hi) - c->mu[e]) / c->sd[e], -c->z_clip, c->z_clip);
@@ -138,7 +138,7 @@ double ll_chain_z(const ll_chain *c, size_t e, double y)
 
 double ll_chain_y_back(const ll_chain *c, size_t e, double z)
 {
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     double y = c->mu[e] + c->sd[e] * z;
     if (c->curve == LL_CURVE_LOG) y = exp_of(c, y);
     if (c->curve == LL_CURVE_LOGIT) y = chain_logistic(c, y);
@@ -151,8 +151,8 @@ const char *ll_curve_name(ll_curve c) { return ll_curve_names[c]; }
 
 double ll_chain_unit_of(const ll_chain *c, size_t e, double y)
 {
-    if (e > c->n_series) e = c->n_series;
     if (c->curve == LL_CURVE_CLIPPED) return ll_chain_z(c, e, y);
+    if (e > c->n_series) e = c->n_series;
     return c->y_mu != NULL ? (y - c->y_mu[e]) / c->y_sd[e] : (y - c->mu[e]) / c->sd[e];
 }
 
@@ -208,7 +208,7 @@ double ll_chain_bend(const ll_chain *c, size_t e, double z)
     if (c->curve == LL_CURVE_LOG) return z;
     if (!c->asinh && !c->log1p)
         return has_tails(c) ? bend_with_tails(c, z) : ll_yeo_johnson(z, c->lambda);
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     const double y = c->mu[e] + c->sd[e] * z;
     return c->asinh ? asinh(y) : copysign(log1p(fabs(y)), y);
 }
@@ -218,7 +218,7 @@ static double unbend(const ll_chain *c, size_t e, double v)
     if (c->curve == LL_CURVE_LOG) return v;
     if (!c->asinh && !c->log1p)
         return has_tails(c) ? unbend_with_tails(c, v) : ll_yeo_johnson_back(v, c->lambda);
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     const double y = c->asinh ? sinh(v) : copysign(expm1(fabs(v)), v);
     return (y - c->mu[e]) / c->sd[e];
 }
@@ -254,10 +254,11 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
 void ll_chain_destroy(ll_chain *c)
 {
     if (c == NULL) return;
-    double *const arrays[] = { c->mu,  c->sd,   c->climate, c->y_mu, c->y_sd,
-                               c->low, c->high, c->glitch,  c->rate, c->week };
+    double *const arrays[] = { c->mu,   c->sd,     c->climate, c->y_mu, c->y_sd, c->low,
+                               c->high, c->glitch, c->rate,    c->week, c->loose };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     ll_holidays_destroy(c->holidays);
     ll_known_destroy(c->known);
+    ll_statics_destroy(c->statics);
     ll_free(c);
 }

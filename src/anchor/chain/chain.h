@@ -8,6 +8,7 @@
  *   known.h, known_fit.h, holidays.h:
  *                        inputs that are known ahead
  *   periods.h            cycles that no calendar names
+ *   statics.h            what never changes of a series, and tells its level; chain_static.c
  *   quantile.h           of a list of numbers
  *
  * May touch: base, base/rng, anchor/process. */
@@ -36,12 +37,14 @@
  *
  * t is in hours since 1970-01-01T00:00Z where there is a climate, else it is not used. A missing
  * value (NaN) stays one all the way. e is the series' index, or any larger number for a series that
- * was not in training: it takes the statistics of all together. */
+ * was not in training: it takes the statistics of all together, or those that its static inputs
+ * tell (ll_chain_more). */
 #ifndef LL_ANCHOR_CHAIN_CHAIN_H
 #define LL_ANCHOR_CHAIN_CHAIN_H
 
 #include "anchor/chain/holidays.h"
 #include "anchor/chain/known.h"
+#include "anchor/chain/statics.h"
 #include "base/kind.h"
 
 #include <llapdiff/status.h>
@@ -83,6 +86,12 @@ typedef struct ll_known_opts {
     const struct ll_anchor_kernel *whiten; /* weigh rows by what it has not foreseen; NULL: alike */
     bool                           slow;   /* also their means over the day before */
 } ll_known_opts;
+/* Static inputs of the series; n 0: none. */
+typedef struct ll_static_opts {
+    const ll_static_column *column; /* [n] of [n_series] each */
+    int32_t                 n;
+} ll_static_opts;
+
 /* What is known about the values: found by looking (base/kind.h), or given by the user. Zeros:
  * nothing is. */
 typedef struct ll_chain_values {
@@ -117,6 +126,7 @@ typedef struct ll_chain_opts {
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
     ll_known_opts          known;
+    ll_static_opts         statics; /* pooled: of every series, else of those without a value */
     const ll_holiday_list *holidays; /* of a climate; NULL: none */
     ll_chain_values        values;   /* counts: only absurd ones are glitches */
 } ll_chain_opts;
@@ -173,12 +183,34 @@ typedef struct ll_chain {
     double           r_s;      /* 1 without a climate */
     ll_holiday_list *holidays; /* in the climate, owned; NULL: none */
     ll_known        *known;    /* effects of known inputs, owned; NULL: none */
+    ll_statics      *statics;  /* what static inputs tell, owned; NULL: nothing */
+    double          *loose;    /* variance in u of the levels that they told; NULL: 0 */
+    size_t           n_more;   /* rows of mu, sd, rate and loose behind the pooled one */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a
  * constant one is divided by 1. LLAP_EINVAL: no value at all, or one that is infinite. */
 llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *o, ll_chain **out);
 void        ll_chain_destroy(ll_chain *c); /* NULL is fine */
+
+/* The same chain for n further series, as their static inputs tell: series n_series + 1 + i is
+ * which[i] of the columns. Borrows the rest of c until it is freed; caller owns *out
+ * (ll_chain_more_destroy). c has statics. */
+llap_status ll_chain_more(const ll_chain *c, const ll_static_column *column, const size_t *which,
+                          size_t n, ll_chain **out);
+void        ll_chain_more_destroy(ll_chain *c); /* NULL is fine */
+
+/* Row of mu, sd, rate and loose. */
+static inline size_t ll_chain_row(const ll_chain *c, size_t e)
+{
+    return e <= c->n_series + c->n_more ? e : c->n_series;
+}
+
+/* Variance in u of the level of a series that is not its own but what static inputs tell. */
+static inline double ll_chain_loose(const ll_chain *c, size_t e)
+{
+    return c->loose == NULL ? 0.0 : c->loose[ll_chain_row(c, e)];
+}
 
 /* z of an answer in standard deviations of the training values, the unit of scores: (y - mean) /
  * deviation of the y that it comes back as; and a value as measured, which nothing rounds nor holds

@@ -79,6 +79,6 @@ void ll_chain_components_at(const ll_chain *c, size_t e, const ll_inputs *in, do
 
 void ll_chain_count_components(const ll_chain *c, size_t e, double t, double *level, double *week)
 {
-    *level = c->rate[e < c->n_series ? e : c->n_series];
+    *level = c->rate[ll_chain_row(c, e)];
     *week = chain_count_mean(c, e, t) - *level;
 }

@@ -1,5 +1,6 @@
 #include "anchor/chain/chain_climate.h"
 #include "anchor/chain/chain_kinds.h"
+#include "anchor/chain/chain_static.h"
 #include "anchor/chain/glitch.h"
 #include "anchor/chain/quantile.h"
 #include "base/alloc.h"
@@ -253,10 +254,10 @@ static llap_status bend_first(ll_chain *c, const ll_series *s, double *y, size_t
     memcpy(was, y, rows * sizeof *y);
     c->curve = o->curve;
     for (size_t i = 0; i < rows; i++) y[i] = ll_chain_z(c, 0, y[i]);
-    fit_scale(c, s, o->pooled);
+    fit_scale(c, s, o->pooled && !chain_has_statics(o));
     memcpy(y, was, rows * sizeof *y);
     ll_free(was);
-    return LLAP_OK;
+    return chain_has_statics(o) ? chain_take_statics(c, s, o) : LLAP_OK;
 }
 
 /* Without walls: glitches are left out, nothing is clipped. y [rows] is room for the values. */
@@ -278,17 +279,19 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     ll_free(drop);
     if (st != LLAP_OK) return st;
     fit_range(c, s, o->pooled);
-    fit_scale(c, s, o->pooled);
-    if (o->curve == LL_CURVE_COUNTS) return chain_fit_counts(c, s, o->pooled, o->values.week);
-    if (o->curve != LL_CURVE_TAILS) st = bend_first(c, s, y, rows, o);
-    chain_values v;
-    if (st == LLAP_OK) {
+    const bool told = chain_has_statics(o) && o->curve == LL_CURVE_TAILS;
+    fit_scale(c, s, o->pooled && !told);
+    if (o->curve == LL_CURVE_COUNTS) st = chain_fit_counts(c, s, o);
+    else if (o->curve != LL_CURVE_TAILS) st = bend_first(c, s, y, rows, o);
+    else if (told) st = chain_take_statics(c, s, o);
+    if (st == LLAP_OK && o->curve != LL_CURVE_COUNTS) {
+        chain_values v;
         c->curve = o->curve;
         st = values_init(&v, s, n);
         if (st == LLAP_OK) st = fit_links(c, &v, o);
         values_deinit(&v);
     }
-    return st;
+    return st == LLAP_OK ? chain_finish_statics(c, s, o) : st;
 }
 
 static llap_status fit_without_walls(ll_chain *c, const ll_series *train, const ll_chain_opts *o)

@@ -1,5 +1,6 @@
 #include "anchor/chain/chain_kinds.h"
 
+#include "anchor/chain/chain_static.h"
 #include "anchor/chain/negbin.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -26,20 +27,20 @@ static size_t part_of_week(const ll_chain *c, double t)
 
 double chain_count_mean(const ll_chain *c, size_t e, double t)
 {
-    const double mean = c->rate[e < c->n_series ? e : c->n_series] * c->week[part_of_week(c, t)];
+    const double mean = c->rate[ll_chain_row(c, e)] * c->week[part_of_week(c, t)];
     return hold(mean, LL_NEGBIN_MEAN_LEAST, LL_NEGBIN_MEAN_MOST);
 }
 
 double chain_count_score(const ll_chain *c, size_t e, double mean, double z, double v)
 {
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     const ll_negbin law = { mean, c->dispersion };
     return ll_negbin_score(&law, floor(c->mu[e] + c->sd[e] * z + 0.5), v);
 }
 
 double chain_count_back(const ll_chain *c, size_t e, double mean, double u)
 {
-    if (e > c->n_series) e = c->n_series;
+    e = ll_chain_row(c, e);
     const ll_negbin law = { mean, c->dispersion };
     return (ll_negbin_quantile(&law, u) - c->mu[e]) / c->sd[e];
 }
@@ -112,8 +113,9 @@ static void fit_dispersion(ll_chain *c, const ll_series *s)
                                  : LL_NEGBIN_R_MOST;
 }
 
-llap_status chain_fit_counts(ll_chain *c, const ll_series *s, bool pooled, int32_t n_week)
+llap_status chain_fit_counts(ll_chain *c, const ll_series *s, const ll_chain_opts *o)
 {
+    const int32_t n_week = o->values.week;
     enum { WEEK_MOST = 168 };
     double expected[WEEK_MOST];
     assert(n_week == 1 || n_week == 7 || n_week == WEEK_MOST);
@@ -121,7 +123,8 @@ llap_status chain_fit_counts(ll_chain *c, const ll_series *s, bool pooled, int32
     c->rate = ll_new(c->n_series + 1, sizeof *c->rate);
     c->week = ll_new((size_t)n_week, sizeof *c->week);
     if (c->rate == NULL || c->week == NULL) return LLAP_ENOMEM;
-    const llap_status st = fit_rates(c, s, pooled);
+    llap_status st = fit_rates(c, s, o->pooled && !chain_has_statics(o));
+    if (st == LLAP_OK && chain_has_statics(o)) st = chain_take_statics(c, s, o);
     if (st != LLAP_OK) return st;
     fit_week(c, s, expected);
     fit_dispersion(c, s);

@@ -19,8 +19,8 @@ double chain_count_score(const ll_chain *c, size_t e, double mean, double z, dou
 double chain_count_back(const ll_chain *c, size_t e, double mean, double u);
 
 /* Sets rate, week, dispersion and the curve from the training values s [n_series], whose mu and sd
- * are known. n_week: 168, 7 or 1. LLAP_EINVAL: one is no count, or all are 0. */
-llap_status chain_fit_counts(ll_chain *c, const ll_series *s, bool pooled, int32_t n_week);
+ * are known. LLAP_EINVAL: one is no count, or all are 0. */
+llap_status chain_fit_counts(ll_chain *c, const ll_series *s, const ll_chain_opts *o);
 
 /* ---- bounds ---- */
 

@@ -59,7 +59,8 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
             out->mean[ev[i].query] = x[0];
             if (out->term != NULL)
                 put_terms(sys, k->n_terms, x, out->term + ev[i].query * (k->n_terms + 1));
-            const double var = unread ? anchor_unread(sys, P, (size_t)sys->ld) : fmax(P[0], 0.0);
+            const double var =
+                unread ? anchor_unread(sys, P, (size_t)sys->ld, w->start) : fmax(P[0], 0.0);
             out->var[ev[i].query] =
                 (var + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
             continue;

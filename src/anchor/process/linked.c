@@ -325,7 +325,7 @@ static void find_unread(const joint_event *ev, size_t n, size_t n_entities, bool
 /* Variance of the next reading of an entity whose P [.,ld] that is. */
 static double reading_variance(const joint_system *s, const double *P, size_t ld, bool unread)
 {
-    return (unread ? anchor_unread(&s->sys, P, ld) : fmax(P[0], 0.0)) + s->sys.nu;
+    return (unread ? anchor_unread(&s->sys, P, ld, 0.0) : fmax(P[0], 0.0)) + s->sys.nu;
 }
 
 /* The events after the last observation. */

@@ -211,8 +211,10 @@ llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_windo
     st = read_events(p, w);
     double           start = w->start;
     ll_anchor_kernel own = *k;
-    if (st == LLAP_OK && anchor_is_unread(p->ev, p->n_events))
+    if (st == LLAP_OK && anchor_is_unread(p->ev, p->n_events)) {
         own = anchor_kernel_unread(k, &start);
+        start += w->start;
+    }
     anchor_system_init(&p->sys, &own, false);
     if (st == LLAP_OK) st = make_arrays(p);
     const double unit = anchor_unit(own.innovation, w->scale);

@@ -168,12 +168,12 @@ ll_anchor_kernel anchor_kernel_unread(const ll_anchor_kernel *k, double *start)
     return anchor_kernel_still(*k);
 }
 
-double anchor_unread(const anchor_system *sys, const double *P, size_t ld)
+double anchor_unread(const anchor_system *sys, const double *P, size_t ld, double more)
 {
     if (!sys->drifts) return fmax(P[0], 0.0);
     assert(sys->level > 0 && (size_t)sys->J <= ld);
     const size_t l = (size_t)sys->level; /* independent of the terms, as long as nothing is read */
-    return fmax(P[0] - P[l * ld + l], 0.0) + left_of_one(sys->term_sum);
+    return fmax(P[0] - P[l * ld + l], 0.0) + left_of_one(sys->term_sum) + more;
 }
 
 /* M [J,w] <- F M, rows of w numbers at stride ld; w = ld = 1 is a vector. */

@@ -89,8 +89,9 @@ void anchor_apply(const anchor_system *sys, const double *M, const double *x, do
  * variance as the terms leave of 1, the variance that u has over training, and does not move. That
  * kernel, and the level's variance: */
 ll_anchor_kernel anchor_kernel_unread(const ll_anchor_kernel *k, double *start);
-/* The same from the P [.,ld] of a series that no reading has touched: variance of f. */
-double anchor_unread(const anchor_system *sys, const double *P, size_t ld);
+/* The same from the P [.,ld] of a series that no reading has touched: variance of f; more is the
+ * start of its window. */
+double anchor_unread(const anchor_system *sys, const double *P, size_t ld, double more);
 /* The terms of k alone: no drift, no monitor, scale of the window. */
 ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k);
 

@@ -7,6 +7,7 @@
  *   reader.h, bulk.h  records to rows; usual rows by several threads
  *   codes.h           what only all values together tell
  *   read.c            files to a panel
+ *   statics.h         a table with one row an entity
  *   write.h           and back
  *
  * May touch: base, base/time, data. */

@@ -123,6 +123,21 @@ static void warn_count(load *l, int64_t n, int64_t first, const char *what)
     warn(l, "%s: %s (%lld times, here first)", place, what, (long long)n);
 }
 
+/* One word an entity, and not one for all. */
+static bool never_changes(const load *l, uint32_t variable)
+{
+    const ll_word_notes *w = &l->reader.words;
+    const char          *one = NULL;
+    if (variable >= w->n || w->column[variable].changes) return false;
+    for (uint32_t e = 0; e < w->column[variable].n_entities; e++) {
+        const char *word = w->column[variable].entity[e].word;
+        if (word == NULL) continue;
+        if (one != NULL && strcmp(one, word) != 0) return true;
+        one = word;
+    }
+    return false;
+}
+
 static void warn_about(load *l)
 {
     const ll_builder_counts *c = &l->report.rows;
@@ -132,8 +147,9 @@ static void warn_about(load *l)
     const ll_csv_variables *vs = &l->reader.variables;
     for (uint32_t i = 0; i < vs->source.n; i++)
         if (vs->variable[i].n_words > 0)
-            warn(l, "column '%s': %lld words left out", vs->source.name[i],
-                 (long long)vs->variable[i].n_words);
+            warn(l, "column '%s': %lld words left out%s", vs->source.name[i],
+                 (long long)vs->variable[i].n_words,
+                 never_changes(l, i) ? ", the same all along: may be a static input" : "");
     if (vs->bad_cells > 0)
         warn(l, "%s: %lld cells cannot be read; taken as missing (here first)", l->reader.first_bad,
              (long long)vs->bad_cells);
@@ -246,7 +262,12 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         ll_csv_reader_place(&l->reader, l->report.rows.first_duplicate, place);
         return ll_fail_in(st, "%s", place);
     }
-    if (st != LLAP_OK) return st;
+    if (st == LLAP_OK) st = ll_csv_reader_words(&l->reader, *out);
+    if (st != LLAP_OK) {
+        llap_panel_destroy(*out);
+        *out = NULL;
+        return st;
+    }
     l->report.text_cells += vs->text_cells;
     l->report.bad_cells = vs->bad_cells;
     l->report.infinite_cells = vs->infinite_cells;

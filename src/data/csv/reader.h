@@ -4,6 +4,7 @@
 
 #include "data/csv/schema.h"
 #include "data/csv/variables.h"
+#include "data/panel_words.h"
 
 /* Rows and lines keep pace but for empty lines and quoted line ends: one entry per change of step
  * leads from any row back to its file and line. */
@@ -27,6 +28,7 @@ typedef struct ll_csv_reader {
     ll_csv_report     *report;
     ll_panel_builder  *builder;
     ll_csv_variables   variables;
+    ll_word_notes      words; /* of the wide form, by variable */
     char first_bad[256], first_infinite[256], first_outside[256]; /* where such cells came first */
     ll_clock clock;
     ll_arena text;
@@ -67,6 +69,9 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
                               const float *values);
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
+
+/* Gives the panel its columns of words. */
+llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p);
 
 /* "FILE:LINE" of a row's or cell's arrival number. */
 void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512]);

@@ -20,7 +20,7 @@ typedef struct ll_target_series {
     int64_t          n_targets;
     ll_panel_series *target; /* [n_targets] */
     ll_series      **all;    /* [n_targets] ll_linked_series */
-    size_t          *known;  /* [entities of the panel] their index in training, or SIZE_MAX */
+    size_t          *known;  /* [entities of the panel] ll_model_series of each */
     double          *u;      /* behind the series; NULL: not converted */
 } ll_target_series;
 

@@ -5,9 +5,11 @@
  *                        the readings of one entity; of the targets; of the known inputs
  *   panel_view.h, stack_view.h:
  *                        the same for the networks; for the stack
+ *   static_table.h, static_view.h:
+ *                        static inputs; a model for entities that training has not seen
  *   queries.h, span.h    what is asked, and how people write it
  *   fill_view.h          the same for the filling of gaps
  *   gap_windows.h        gaps, and the windows in which they are filled
  *
- * May touch: base, base/time, backend, backend/cpu, data, data/windows, anchor, residual, stack,
- * fill, model, predict/tables. */
+ * May touch: base, base/time, backend, backend/cpu, data, data/csv, data/windows, anchor, residual,
+ * stack, fill, model, predict/tables. */

@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "base/time/holidays.h"
 #include "data/panel.h"
+#include "data/panel_words.h"
 #include "predict/device.h"
+#include "predict/view/static_table.h"
 #include "train/run/facts.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -114,11 +116,26 @@ static llap_status hash_holidays(const llap_train_opts *o, uint64_t *out)
     return hash_file(file ? o->holidays : NULL, out);
 }
 
+/* Static inputs: the file, or the words of the data, which are none of its values. 0: there are
+ * none. */
+static llap_status hash_statics(const llap_panel *p, const llap_train_opts *o, uint64_t *out)
+{
+    *out = 0;
+    if (o->statics == NULL) return LLAP_OK;
+    if (ll_static_is_file(o->statics)) return hash_file(o->statics, out);
+    for (uint32_t c = 0; p->words != NULL && c < p->words->n; c++)
+        for (int64_t e = 0; e < p->n_entities; e++) {
+            const char *word = p->words->word[c][e];
+            *out = ll_hash(*out, word == NULL ? "" : word, word == NULL ? 1 : strlen(word));
+        }
+    return LLAP_OK;
+}
+
 /* Hashes of the data, of a split that was given and of a model that it starts from. */
 static llap_status add_files(ll_fact_list *l, const llap_panel *p, const llap_train_opts *o,
                              const ll_model_frame *f)
 {
-    uint64_t    started = 0, dates = 0;
+    uint64_t    started = 0, dates = 0, statics = 0;
     llap_status st = hash_file(o->from, &started);
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
     const uint64_t           hash[] = { hash_panel(p),
@@ -126,6 +143,9 @@ static llap_status add_files(ll_fact_list *l, const llap_panel *p, const llap_tr
                                         started, dates };
     static const char *const name[] = { "data", "parts", "from", "dates of holidays" };
     for (int i = 0; i < 4; i++) ll_facts_addf(l, name[i], "%016" PRIx64, hash[i]);
+    if (st == LLAP_OK) st = hash_statics(p, o, &statics);
+    if (st == LLAP_OK && o->statics != NULL)
+        ll_facts_addf(l, "static inputs", "%016" PRIx64, statics);
     return st;
 }
 
@@ -175,14 +195,16 @@ static llap_status list_facts(ll_fact_list *l, const llap_panel *p, const llap_t
 static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
                             const char *text, char name[LL_MODEL_RUN + 1])
 {
-    uint64_t    from, dates = 0;
+    uint64_t    from, dates = 0, statics = 0;
     llap_status st = hash_file(o->from, &from);
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
+    if (st == LLAP_OK) st = hash_statics(p, o, &statics);
     uint64_t       h = ll_hash(from, text, strlen(text));
     const uint64_t data = hash_panel(p);
     h = ll_hash(h, &data, sizeof data);
     if (f->by_entity) h = ll_hash(h, f->part, (size_t)f->n_entities);
     if (dates != 0) h = ll_hash(h, &dates, sizeof dates);
+    if (statics != 0) h = ll_hash(h, &statics, sizeof statics);
     snprintf(name, LL_MODEL_RUN + 1, "%016" PRIx64, h);
     return st;
 }

@@ -1,0 +1,83 @@
+#include "train/statics.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_missing(const ll_static_column *c, int64_t e)
+{
+    return c->words ? c->word[e] == NULL : isnan(c->number[e]);
+}
+
+static void say_columns(const llap_panel *p, const ll_static_table *t, const llap_log *log)
+{
+    char   text[320] = "";
+    size_t at = 0;
+    for (int32_t i = 0; i < t->n && at < sizeof text; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s (%s)", i > 0 ? ", " : "",
+                               ll_text_show(t->name[i]).text,
+                               t->column[i].words ? "categories" : "numbers");
+    ll_logf(log, LLAP_LOG_INFO, "static inputs: %s", text);
+    for (int32_t i = 0; i < t->n; i++) {
+        int64_t missing = 0;
+        for (int64_t e = 0; e < p->n_entities; e++) missing += is_missing(&t->column[i], e);
+        if (missing > 0)
+            ll_logf(log, LLAP_LOG_WARNING,
+                    "static: '%s' is missing for %lld of %lld entities: what is usual is taken",
+                    ll_text_show(t->name[i]).text, (long long)missing, (long long)p->n_entities);
+    }
+}
+
+/* Columns of the data are not forecast. */
+static llap_status leave_targets(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_static_table *t, int64_t *target, int64_t *n_targets)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < *n_targets; i++) {
+        bool taken = false;
+        for (int32_t k = 0; k < t->n; k++)
+            taken = taken || strcmp(t->name[k], p->var[target[i]]) == 0;
+        if (taken && o->target != NULL)
+            return ll_fail(LLAP_EOPTION,
+                           "static: '%s' is a target: what never changes needs no "
+                           "forecast",
+                           ll_text_show(p->var[target[i]]).text);
+        if (!taken) target[kept++] = target[i];
+    }
+    *n_targets = kept;
+    return kept > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "static: no column is left to forecast");
+}
+
+llap_status ll_train_statics(const llap_panel *p, const llap_train_opts *o, int64_t *target,
+                             int64_t *n_targets, ll_static_table *t)
+{
+    *t = (ll_static_table){ 0 };
+    if (o->statics == NULL) return LLAP_OK;
+    llap_status st = ll_static_table_init(t, p, o->statics);
+    if (st == LLAP_OK && !ll_static_is_file(o->statics))
+        st = leave_targets(p, o, t, target, n_targets);
+    if (st == LLAP_OK) say_columns(p, t, o->log);
+    return st;
+}
+
+void ll_train_say_statics(const llap_log *log, const ll_model_frame *f, const char *target,
+                          const ll_anchor_model *a)
+{
+    const ll_statics *s = a->chain->statics;
+    if (f->n_statics == 0) return;
+    if (s == NULL)
+        ll_logf(log, LLAP_LOG_INFO, "%s: static inputs are not used: %s", target,
+                f->by_entity ? "they gain less than 1 % on validation"
+                             : "they do not tell the level of an entity that is left out");
+    else
+        ll_logf(log, LLAP_LOG_INFO,
+                "%s: static inputs tell the level of %s: variance of the %slevel of an entity left "
+                "out %.3g, without them %.3g",
+                target, s->every ? "every entity" : "entities without readings in training",
+                s->log ? "log " : "", s->level.error, s->level.apart);
+}
