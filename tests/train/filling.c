@@ -1,9 +1,8 @@
 /* Gaps filled by all sensors, from training to answers: two variables that mirror each other at
  * three stations. */
 #include "folder.h"
+#include "hostile.h"
 #include "sensors.h"
-
-#include "base/file.h"
 
 #include <omp.h>
 #include <string.h>
@@ -27,8 +26,8 @@ static llap_panel *make_mirrors(void)
         for (uint64_t i = 0; i < 2 * ROWS; i++) {
             x = 0.8 * x + (double)ll_rng_normal(&r, 4 * i);
             const double bent = x < 0 ? -4 * x : -0.3 * x; /* no line: trees help */
-            const float row[2] = {
-                i % 50 == 7 ? NAN : (float)(9 + x + 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
+            const float  row[2] = {
+                 i % 50 == 7 ? NAN : (float)(9 + x + 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
                 (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2))
             };
             CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * HOUR, row));
@@ -134,37 +133,17 @@ static void training_does_not_depend_on_threads(void **state)
     llap_model_destroy(m);
 }
 
-static void refused(const char *path, const char *from, const char *to)
-{
-    char  *bytes;
-    size_t n, at = 0;
-    assert_int_equal(strlen(from), strlen(to));
-    CHECK_OK(llap_model_save(model, path));
-    CHECK_OK(ll_file_read(path, SIZE_MAX, &bytes, &n));
-    while (at + strlen(from) < n && memcmp(bytes + at, from, strlen(from)) != 0) at++;
-    assert_true(at + strlen(from) < n);
-    memcpy(bytes + at, to, strlen(to));
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-    llap_model *m;
-    assert_int_equal(llap_model_load(path, &m), LLAP_EFORMAT);
-    assert_null(m);
-    ll_free(bytes);
-}
-
 static void hostile_files_are_refused(void **state)
 {
     (void)state;
     const char *path = in_folder("hostile.safetensors");
-    refused(path, "\\\"neighbours\\\":2", "\\\"neighbours\\\":3");
-    refused(path, "\\\"filling\\\":{\\\"step", "\\\"filling\\\":{\\\"stop");
-    refused(path, "\\\"variables\\\":[\\\"a\\\",\\\"b\\\"",
-            "\\\"variables\\\":[\\\"a\\\",\\\"a\\\"");
-    refused(path, "\\\"answers\\\":[\\\"a\\\"", "\\\"answers\\\":[\\\"b\\\"");
-    refused(path, "fill.kernel", "fill.kernal");
-    refused(path, "\\\"trees\\\":true", "\\\"trees\\\":null");
+    check_refused(model, path, "\\\"neighbours\\\":2", "\\\"neighbours\\\":3");
+    check_refused(model, path, "\\\"filling\\\":{\\\"step", "\\\"filling\\\":{\\\"stop");
+    check_refused(model, path, "\\\"variables\\\":[\\\"a\\\",\\\"b\\\"",
+                  "\\\"variables\\\":[\\\"a\\\",\\\"a\\\"");
+    check_refused(model, path, "\\\"answers\\\":[\\\"a\\\"", "\\\"answers\\\":[\\\"b\\\"");
+    check_refused(model, path, "fill.kernel", "fill.kernal");
+    check_refused(model, path, "\\\"trees\\\":true", "\\\"trees\\\":null");
     ll_fill_kernel *const k = model->filling->kernel;
     const double          nu = k->nu;
     llap_model           *m;

@@ -1,9 +1,9 @@
 /* A model of size stack from training to answers, on a made-up network of sensors. */
 #include "folder.h"
+#include "hostile.h"
 #include "sensors.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "model/model.h"
 #include "predict/view/series.h"
 #include "predict/view/stack_view.h"
@@ -129,37 +129,16 @@ static void no_opinion_is_the_anchor(void **state)
     llap_text_free(own);
 }
 
-static void refused(const char *path, const char *from, const char *to)
-{
-    char  *bytes;
-    size_t n;
-    assert_int_equal(strlen(from), strlen(to));
-    CHECK_OK(llap_model_save(model, path));
-    CHECK_OK(ll_file_read(path, SIZE_MAX, &bytes, &n));
-    size_t at = 0;
-    while (at + strlen(from) < n && memcmp(bytes + at, from, strlen(from)) != 0) at++;
-    assert_true(at + strlen(from) < n);
-    memcpy(bytes + at, to, strlen(to));
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-    llap_model *m;
-    assert_int_equal(llap_model_load(path, &m), LLAP_EFORMAT);
-    assert_null(m);
-    ll_free(bytes);
-}
-
 static void hostile_files_are_refused(void **state)
 {
     (void)state;
     const char *path = in_folder("hostile.safetensors");
-    refused(path, "\\\"cycle\\\":\\\"day", "\\\"cycle\\\":\\\"dog");
-    refused(path, "\\\"networks\\\":4", "\\\"networks\\\":5");
-    refused(path, "\\\"networks\\\":4", "\\\"networks\\\":0");
-    refused(path, "\\\"windows\\\":", "\\\"widnows\\\":");
-    refused(path, "stack.scale", "stack.skale");
-    refused(path, "\\\"members\\\":", "\\\"nembers\\\":");
+    check_refused(model, path, "\\\"cycle\\\":\\\"day", "\\\"cycle\\\":\\\"dog");
+    check_refused(model, path, "\\\"networks\\\":4", "\\\"networks\\\":5");
+    check_refused(model, path, "\\\"networks\\\":4", "\\\"networks\\\":0");
+    check_refused(model, path, "\\\"windows\\\":", "\\\"widnows\\\":");
+    check_refused(model, path, "stack.scale", "stack.skale");
+    check_refused(model, path, "\\\"members\\\":", "\\\"nembers\\\":");
 }
 
 static void inputs_are_checked(void **state)
