@@ -136,7 +136,7 @@ typedef struct llap_train_opts {
                              calendar's week does not hold; NULL: none */
     const char *statics;  /* option `static`: numbers and categories of an entity that never change.
                              A CSV file with one row an entity (text with a '/', or that ends in
-                             .csv, .tsv, .txt or .gz), or columns of the data, separated by commas.
+                             .csv, .tsv or .gz), or columns of the data, separated by commas.
                              Words are categories, also of columns that a panel read from CSV left
                              out; numbers are numbers. NULL: none */
 } llap_train_opts;
@@ -324,7 +324,7 @@ typedef struct llap_evaluate_opts {
     int                 keep_samples; /* keep the samples in the place of mean and quantiles */
     llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
                                 * values were observed; a score in deviations is that of the mean */
-    const char *statics;      /* option `static`, as llap_forecast_opts has it */
+    const char *statics;       /* option `static`, as llap_forecast_opts has it */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

@@ -127,6 +127,9 @@ static llap_status take_scenarios(drawing *d, ll_fan *fan, const plot_row *row, 
     ll_fan_scenario *s = ll_arena_new(&d->arena, all, sizeof *s);
     double          *line = ll_arena_new(&d->arena, 3 * n, sizeof *line);
     if (s == NULL || line == NULL) return LLAP_ENOMEM;
+    if (steps * all != n)
+        return ll_fail(LLAP_EINVAL, "%zu rows of an entity: not as many in each of %zu scenarios",
+                       n, all);
     for (size_t i = 0; i < n; i++) {
         if (row[i].is.time != row[i % steps].is.time || row[i].is.scenario != (int32_t)(i / steps))
             return ll_fail(LLAP_EINVAL, "scenarios are about different times");

@@ -116,16 +116,16 @@ static void draw_series(page *g, int64_t column)
 
 static void draw_head(page *g)
 {
-    const ll_axis *axis = &g->f->axis;
-    const char    *zone = axis->zone[0] == '\0' ? "UTC" : ll_text_show(axis->zone).text;
-    const char    *unit = ll_text_show(axis->unit).text;
-    char           text[200];
+    const ll_axis      *axis = &g->f->axis;
+    const ll_text_shown zone = ll_text_show(axis->zone[0] == '\0' ? "UTC" : axis->zone);
+    const ll_text_shown unit = ll_text_show(axis->unit);
+    char                text[200];
     ll_canvas_text(g->canvas, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK,
                    "What the forecast is made of");
     int n = snprintf(text, sizeof text, "components add up; time (%s)",
-                     axis->kind == LL_AXIS_CALENDAR ? zone
-                     : unit[0] == '\0'              ? "as in the data"
-                                                    : unit);
+                     axis->kind == LL_AXIS_CALENDAR ? zone.text
+                     : unit.text[0] == '\0'         ? "as in the data"
+                                                    : unit.text);
     if (g->f->n > g->n && n > 0 && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, "; the first %lld of %lld series",
                  (long long)g->n, (long long)g->f->n);

@@ -265,18 +265,18 @@ static double draw_scenario_keys(page *g, double x)
 
 static void draw_head(page *g)
 {
-    const ll_fans *f = g->f;
-    const bool     forecast = f->kind == LL_FAN_FORECAST;
-    const char    *zone = f->axis.zone[0] == '\0' ? "UTC" : ll_text_show(f->axis.zone).text;
-    const char    *unit = ll_text_show(f->axis.unit).text;
-    char           text[200];
+    const ll_fans      *f = g->f;
+    const bool          forecast = f->kind == LL_FAN_FORECAST;
+    const ll_text_shown zone = ll_text_show(f->axis.zone[0] == '\0' ? "UTC" : f->axis.zone);
+    const ll_text_shown unit = ll_text_show(f->axis.unit);
+    char                text[200];
     ll_canvas_text(g->canvas, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK,
                    forecast ? "Forecast" : "Filled gaps");
     snprintf(text, sizeof text, "%stime (%s)",
              units_named(f) ? "" : "values in units of the data; ",
-             f->axis.kind == LL_AXIS_CALENDAR ? zone
-             : unit[0] == '\0'                ? "as in the data"
-                                              : unit);
+             f->axis.kind == LL_AXIS_CALENDAR ? zone.text
+             : unit.text[0] == '\0'           ? "as in the data"
+                                              : unit.text);
     if (f->n > g->n) {
         const size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, "; the first %lld of %lld series", (long long)g->n,

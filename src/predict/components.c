@@ -279,6 +279,10 @@ static llap_status check_model(const llap_model *m, const llap_forecast_opts *o)
     const bool networks =
         m->stack != NULL || m->anchor == NULL ||
         (m->network != NULL && m->network->config.features.answer_source != LL_ANSWER_BY_ANCHOR);
+    if (o->total != 0)
+        return ll_fail(LLAP_EOPTION, "components: of single times, not of totals (total)");
+    if (o->n_scenarios > 0)
+        return ll_fail(LLAP_EOPTION, "components: of one course of the known inputs (scenarios)");
     if (!networks && o->n_with == 0) return LLAP_OK;
     return ll_fail(LLAP_EUNSUPPORTED,
                    "components: %s answer, and their answers have none: ask a model of size anchor",

@@ -439,6 +439,7 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
     const llap_model *const m = s->m;
     *out = NULL;
     llap_status st = llap_options_resolve(llap_forecast_options(), given, &o, sizeof o);
+    if (st == LLAP_OK) st = ll_static_check_with(m, o.with, o.n_with, panel);
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     s->m = v.m; /* for this forecast */

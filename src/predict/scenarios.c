@@ -82,6 +82,13 @@ static llap_status check_entities(const ll_scenarios *s, const llap_scenario *is
     return LLAP_OK;
 }
 
+static bool is_known(const ll_model_frame *f, const char *name)
+{
+    int64_t c = 0;
+    while (c < f->n_known && strcmp(f->known[c], name) != 0) c++;
+    return c < f->n_known;
+}
+
 static llap_status check_columns(const ll_scenarios *s, const llap_scenario *is,
                                  const llap_log *log)
 {
@@ -100,9 +107,12 @@ static llap_status check_columns(const ll_scenarios *s, const llap_scenario *is,
             ll_logf(log, LLAP_LOG_WARNING, "no column '%s': as the data has it",
                     ll_text_show(f->known[c]).text);
     for (int64_t v = 0; v < is->known->n_vars; v++)
-        if (ll_panel_find_var(s->p, is->known->var[v]) < 0)
-            ll_logf(log, LLAP_LOG_WARNING, "the data has no column '%s': not looked at",
+        if (!is_known(f, is->known->var[v]))
+            ll_logf(log, LLAP_LOG_WARNING, "'%s' is no known input of the model: not looked at",
                     ll_text_show(is->known->var[v]).text);
+    if (s->p->n_entities > 1 && for_all(s, is->known))
+        ll_logf(log, LLAP_LOG_WARNING, "'%s' is no entity of the data: taken for all of them",
+                ll_text_show(is->known->entity[0]).text);
     return LLAP_OK;
 }
 

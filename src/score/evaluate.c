@@ -410,6 +410,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     ll_static_view     v;
     *out = NULL;
     llap_status st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
+    if (st == LLAP_OK) st = ll_static_check_with(m, given->with, given->n_with, panel);
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     if (st == LLAP_OK) st = score(v.m, panel, given, &o, out);

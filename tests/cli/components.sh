@@ -23,3 +23,5 @@ llapdiff forecast demand.safetensors demand.csv -q -o next.csv --components dema
 echo $?
 llapdiff forecast demand.safetensors demand.csv -q --with demand.safetensors -o next.csv --components parts.csv
 echo $?
+llapdiff forecast demand.safetensors demand.csv -q --total -o next.csv --components parts.csv
+echo $?

@@ -20,6 +20,12 @@ llapdiff forecast m demand.csv --scenario cold=cold.csv,warm=warm.csv -q -o next
 grep -oE "^(cold|warm|median, and 95 % between thin lines)$" next.svg
 llapdiff plot next.csv demand.csv -o again.svg -q
 grep -oE "^(cold|warm)$" again.svg
+# Columns that are no known input, and rows that not all scenarios have.
+awk -F, -v OFS=, 'NR == 1 { print $0, "demand" } NR > 1 { print $0, 1 }' cold.csv >more.csv
+llapdiff forecast m demand.csv --scenario cold=more.csv -o more.out
+sed '$d' next.csv >cut.csv
+llapdiff plot cut.csv demand.csv -o cut.svg -q
+echo $?
 # Mistakes.
 try() { llapdiff forecast m demand.csv -q "$@" >/dev/null; echo $?; }
 try --scenario cold=none.csv

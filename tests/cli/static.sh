@@ -20,7 +20,7 @@ llapdiff impute kinds.safetensors new.csv --quantiles 0.5 -q | awk -F, 'NR == 2 
 # entities that are left for testing
 llapdiff train sales.csv --target sales --static shops.csv --split entity --context 3d --horizon 7d --size anchor -o apart.safetensors -q |
     grep -o "static inputs: level of every entity"
-llapdiff evaluate apart.safetensors sales.csv --bootstrap 0 --json -q | grep -o "\"model\"" | head -1
+llapdiff evaluate apart.safetensors sales.csv --bootstrap 0 --json -q | grep -oE '"values": ?[0-9]+' | head -1
 # mistakes
 printf 'entity,kind\ns00,shop\ns01,shop\ns00,kiosk\n' >twice.csv
 for s in twice.csv kin sales none.csv; do
@@ -29,3 +29,11 @@ for s in twice.csv kin sales none.csv; do
 done
 llapdiff forecast kinds.safetensors new.csv --static kind
 echo $?
+llapdiff forecast kinds.safetensors new.csv --with kinds.safetensors -q
+echo $?
+sed 's/,/\t/g' shops.csv >shops.tsv
+llapdiff train sales.csv --target sales --static shops.tsv --context 14d --horizon 7d --size anchor -o tabs.safetensors -q | grep -c "static inputs: level"
+# a number that stands for a missing one is a word, not a level
+sed '2s/,60$/,1.7e308/' shops.csv >huge.csv
+llapdiff train sales.csv --target sales --static huge.csv --context 14d --horizon 7d --size anchor -o huge.safetensors -q | grep -c "static inputs: level"
+llapdiff info huge.safetensors | grep -c "static inputs: level"

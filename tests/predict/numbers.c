@@ -48,8 +48,28 @@ static void mean_of_rare_counts(void **state)
     }
 }
 
+/* As a file may have it. */
+static void no_counts_have_no_mean(void **state)
+{
+    (void)state;
+    static double    t[N], y[N];
+    const double     half = .5, bad[][2] = { { NAN, 1 }, { 0, INFINITY }, { INFINITY, 1 } };
+    ll_normal_scores s;
+    for (int i = 0; i < N; i++) t[i] = i;
+    ll_anchor_model *m = rare(t, y, 20);
+    ll_normal_scores_init(&s, &half, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const ll_law law = { .mean = bad[i][0], .sd = bad[i][1], .climate = 1, .series = 0 };
+        double       number[2];
+        ll_law_numbers(m, 0, &law, &s, number); /* ends */
+        assert_true(isnan(number[0]) || number[0] >= 0);
+    }
+    ll_anchor_model_destroy(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(mean_of_rare_counts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(mean_of_rare_counts),
+                                        cmocka_unit_test(no_counts_have_no_mean) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

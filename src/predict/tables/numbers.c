@@ -80,9 +80,9 @@ static count_at at_score(const count_law *c, double x)
  * have the same one, so has all between. */
 static double between(const count_law *c, count_at lo, count_at hi)
 {
-    const double part = hi.below - lo.below;
-    assert(hi.y >= lo.y && part >= 0);
-    if ((hi.y - lo.y) * part <= c->near) return part * (lo.y + 0.5 * (hi.y - lo.y));
+    const double narrow = 1e-9, part = hi.below - lo.below;
+    if ((hi.y - lo.y) * part <= c->near || hi.x - lo.x < narrow)
+        return part * (lo.y + 0.5 * (hi.y - lo.y));
     const count_at middle = at_score(c, 0.5 * (lo.x + hi.x));
     return between(c, lo, middle) + between(c, middle, hi);
 }
@@ -94,6 +94,7 @@ static double count_mean(const ll_anchor_model *a, size_t series, const ll_law *
     count_law    c = { a, law, series, INFINITY };
     c.near = 1e-6 * (1e-3 + at_score(&c, 1).y);
     const count_at lo = at_score(&c, -far), middle = at_score(&c, 0), hi = at_score(&c, far);
+    if (!isfinite(lo.y + middle.y + hi.y)) return NAN; /* a law without counts: nothing to add */
     return lo.below * lo.y + between(&c, lo, middle) + between(&c, middle, hi) +
            (1 - hi.below) * hi.y;
 }

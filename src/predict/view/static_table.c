@@ -20,7 +20,7 @@ void ll_static_table_deinit(ll_static_table *t)
 
 bool ll_static_is_file(const char *text)
 {
-    static const char *const ends[] = { ".csv", ".tsv", ".txt", ".gz" };
+    static const char *const ends[] = { ".csv", ".tsv", ".gz" };
     const size_t             n = strlen(text);
     bool                     yes = strchr(text, '/') != NULL;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -34,7 +34,8 @@ bool ll_static_is_file(const char *text)
 
 static bool is_number(const char *word, double *x)
 {
-    return ll_number_double(word, strlen(word), '.', x) == LL_NUMBER_FINITE;
+    const double most = 1e150; /* squares of larger ones overflow; none of them is a measurement */
+    return ll_number_double(word, strlen(word), '.', x) == LL_NUMBER_FINITE && fabs(*x) <= most;
 }
 
 /* Column c of the file: its words, and its numbers; *bad: the first entity whose word is none. */

@@ -101,6 +101,9 @@ llap_status ll_static_view_init(ll_static_view *v, const llap_model *m, const ll
                        "static: expected a file, found '%s'; columns of the data are found by "
                        "the names that they had in training",
                        ll_text_show(path).text);
+    if (of == NULL && path != NULL)
+        ll_logf(log, LLAP_LOG_WARNING, "static: %s is not looked at: it helped no target",
+                ll_text_show(path).text);
     if (of == NULL) return LLAP_OK;
     size_t *which = ll_new((size_t)p->n_entities, sizeof *which);
     v->more = ll_new((size_t)p->n_entities, sizeof *v->more);
@@ -118,6 +121,24 @@ llap_status ll_static_view_init(ll_static_view *v, const llap_model *m, const ll
         if (st == LLAP_OK) st = extend(v, m, &t, which, n);
         ll_static_table_deinit(&t);
     }
+    if (st == LLAP_OK && n == 0 && path != NULL)
+        ll_logf(log, LLAP_LOG_INFO, "static: %s is not looked at: every entity was in training",
+                ll_text_show(path).text);
     ll_free(which);
     return st;
+}
+
+llap_status ll_static_check_with(const llap_model *m, const llap_model *const *with, int64_t n,
+                                 const llap_panel *p)
+{
+    for (int64_t i = 0; i <= n && n > 0; i++) {
+        const llap_model *one = i < n ? with[i] : m;
+        for (int64_t e = 0; ll_model_statics(one) != NULL && e < p->n_entities; e++)
+            if (ll_model_entity(one, p->entity[e]) < 0)
+                return ll_fail(LLAP_EUNSUPPORTED,
+                               "entity '%s' was not in training: static inputs tell one model "
+                               "about it, not several (with)",
+                               ll_text_show(p->entity[e]).text);
+    }
+    return LLAP_OK;
 }

@@ -25,6 +25,11 @@ typedef struct ll_static_view {
  * training has not seen. path: a file of static inputs; LLAP_EOPTION: the model has none. */
 llap_status ll_static_view_init(ll_static_view *v, const llap_model *m, const llap_panel *p,
                                 const char *path, const llap_log *log);
+
+/* Where n models answer with m: LLAP_EUNSUPPORTED names the first entity of the panel that one of
+ * them would need its static inputs for. */
+llap_status ll_static_check_with(const llap_model *m, const llap_model *const *with, int64_t n,
+                                 const llap_panel *p);
 void        ll_static_view_deinit(ll_static_view *v);
 
 #endif
