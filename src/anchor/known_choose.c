@@ -99,10 +99,10 @@ llap_status anchor_choose_holidays(const ll_anchor_data *d, ll_anchor_model_opts
 llap_status anchor_choose_known(anchor_known *k, const ll_anchor_data *d, ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {
-    const double           gain = 0.01;
-    ll_anchor_kernel       whiten = (*best)->kernel;
-    ll_known_opts          how = { .known = k->of };
-    ll_anchor_model       *own = NULL, *other = NULL;
+    const double     gain = 0.01;
+    ll_anchor_kernel whiten = (*best)->kernel;
+    ll_known_opts    how = { .known = k->of };
+    ll_anchor_model *own = NULL, *other = NULL;
     assert(k->of != NULL && *best != NULL);
     if (!((*best)->valid_crps >= 0.0)) return LLAP_OK; /* nothing to choose by */
     double      scale = 1.0; /* rows are whitened in the scale of the chain, not of a window */

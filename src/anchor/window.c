@@ -136,7 +136,7 @@ static double *take(double **at, size_t n)
 
 void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start)
 {
-    double sum = 0.0, count = 0.0;
+    double       sum = 0.0, count = 0.0;
     const double kappa = how.kappa / (1.0 + how.kappa * how.loose);
     ll_window_norm(u, n, kappa, m, s);
     if (how.still) *s = 1.0;

@@ -54,8 +54,8 @@ static inline double anchor_far_out(double sum, double n) { return fabs(sum) / (
 
 /* Level m and scale s of a context u [n], and the variance that its level is given to start with:
  * where the context lies beyond reach, nothing that training knows about levels holds, and m is the
- * mean. Fewer than five readings, among which a glitch cannot be told, never do. A level that static
- * inputs told holds m back less, and what m has not taken of it is the variance. */
+ * mean. Fewer than five readings, among which a glitch cannot be told, never do. A level that
+ * static inputs told holds m back less, and what m has not taken of it is the variance. */
 void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start);
 
 /* k NULL: for fits of a kernel in the scale of the window, which know no reach. loose is left to

@@ -5,8 +5,8 @@
 #include "base/json/json.h"
 #include "base/safetensors.h"
 #include "base/text.h"
-#include "model/model_parts.h"
 #include "model/fill_file.h"
+#include "model/model_parts.h"
 #include "model/stack_file.h"
 
 #include <assert.h>
@@ -117,7 +117,7 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
     ll_stack_tensors kept = { 0 };
-    ll_fill_tensors filled = { 0 };
+    ll_fill_tensors  filled = { 0 };
     if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &kept, w);
     if (st == LLAP_OK && m->filling != NULL) st = ll_fill_save(m->filling, &filled, w);
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));

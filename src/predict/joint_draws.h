@@ -4,8 +4,9 @@
 
 #include "predict/forecaster.h"
 
-/* Whether the paths of this entity (its index in training; n_entities or more: unknown) move with others.
- * Independent entities share a law of their targets, also those that training has not seen. */
+/* Whether the paths of this entity (its index in training; n_entities or more: unknown) move with
+ * others. Independent entities share a law of their targets, also those that training has not seen.
+ */
 bool ll_joint_holds(const llap_model *m, size_t known);
 
 /* The normals of target number `target` for windows w [n], into out[i] [n_samples,n_query], of

@@ -126,7 +126,7 @@ typedef struct ll_chain_opts {
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
     ll_known_opts          known;
-    ll_static_opts         statics; /* pooled: of every series, else of those without a value */
+    ll_static_opts         statics;  /* pooled: of every series, else of those without a value */
     const ll_holiday_list *holidays; /* of a climate; NULL: none */
     ll_chain_values        values;   /* counts: only absurd ones are glitches */
 } ll_chain_opts;

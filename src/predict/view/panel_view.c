@@ -74,9 +74,9 @@ static void see_input(ll_panel_view *s, const llap_model *m, const llap_panel *p
     float        *x = s->values + (s->layout.targets + k) * p->n_rows;
     for (size_t i = 0; i < s->source.n; i++) {
         if (s->entity[i] < 0) continue;
-        const int64_t at = s->known[i] >= (size_t)m->frame.n_entities ? m->frame.n_entities
-                                                                      : (int64_t)s->known[i];
-        const float   mean = in->mean[at * in->n + k], std = in->std[at * in->n + k];
+        const int64_t at =
+            s->known[i] >= (size_t)m->frame.n_entities ? m->frame.n_entities : (int64_t)s->known[i];
+        const float mean = in->mean[at * in->n + k], std = in->std[at * in->n + k];
         for (int64_t r = p->start[s->entity[i]]; r < p->start[s->entity[i] + 1]; r++)
             x[r] = v >= 0 && ll_panel_observed(p, r, v)
                        ? ll_scale_value(p->value[r * p->n_vars + v], mean, std,
