@@ -1,7 +1,7 @@
 /* Gaps filled by all sensors, from training to answers: two variables that mirror each other at
  * three stations. */
 #include "folder.h"
-#include "hostile.h"
+#include "saved.h"
 #include "sensors.h"
 
 #include <omp.h>
@@ -67,18 +67,8 @@ static char *impute_text(const llap_model *m, int keep_samples, int causal)
 {
     const llap_impute_opts o = { .samples = 5, .keep_samples = keep_samples, .causal = causal };
     llap_answer           *a;
-    char                  *text;
     CHECK_OK(llap_impute(m, panel, &o, &a));
-    CHECK_OK(llap_answer_json(a, &text));
-    llap_answer_destroy(a);
-    return text;
-}
-
-static void same_text(char *a, char *b)
-{
-    assert_string_equal(a, b);
-    llap_text_free(a);
-    llap_text_free(b);
+    return answer_text(a);
 }
 
 static double crps(const llap_model *m)

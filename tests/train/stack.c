@@ -1,6 +1,6 @@
 /* A model of size stack from training to answers, on a made-up network of sensors. */
 #include "folder.h"
-#include "hostile.h"
+#include "saved.h"
 #include "sensors.h"
 
 #include "base/alloc.h"
@@ -57,18 +57,8 @@ static char *forecast_text(const llap_model *m, int keep_samples)
 {
     const llap_forecast_opts o = { .samples = 5, .keep_samples = keep_samples };
     llap_answer             *a;
-    char                    *text;
     CHECK_OK(llap_forecast(m, panel, &o, &a));
-    CHECK_OK(llap_answer_json(a, &text));
-    llap_answer_destroy(a);
-    return text;
-}
-
-static void same_text(char *a, char *b)
-{
-    assert_string_equal(a, b);
-    llap_text_free(a);
-    llap_text_free(b);
+    return answer_text(a);
 }
 
 static void a_file_answers_as_the_model(void **state)

@@ -1,6 +1,6 @@
-/* Model files with one word changed. */
-#ifndef TESTS_TRAIN_HOSTILE_H
-#define TESTS_TRAIN_HOSTILE_H
+/* What models answer, as text, and model files with one word changed. */
+#ifndef TESTS_TRAIN_SAVED_H
+#define TESTS_TRAIN_SAVED_H
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -8,6 +8,23 @@
 #include <llapdiff/model.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Takes the answer. Caller frees the text, or same_text does. */
+static inline char *answer_text(llap_answer *a)
+{
+    char *text;
+    CHECK_OK(llap_answer_json(a, &text));
+    llap_answer_destroy(a);
+    return text;
+}
+
+/* Takes both. */
+static inline void same_text(char *a, char *b)
+{
+    assert_string_equal(a, b);
+    llap_text_free(a);
+    llap_text_free(b);
+}
 
 /* Saves the model under path with the first `from` replaced by `to`, of the same length, and checks
  * that it is refused. */
