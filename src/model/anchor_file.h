@@ -19,6 +19,12 @@ typedef struct anchor_number {
     bool        optional; /* absent leaves *v */
 } anchor_number;
 
+/* "GROUP.inputs[n].name", and the same behind "anchors[i].". */
+typedef struct anchor_input_path {
+    char text[96], key[64];
+} anchor_input_path;
+anchor_input_path anchor_file_input_path(int64_t i, const char *group, int32_t n, const char *name);
+
 llap_status anchor_file_get_numbers(const ll_json *j, int64_t i, const anchor_number *numbers,
                                     size_t n);
 llap_status anchor_file_get_array(const ll_json *j, int64_t i, const char *key, double min,

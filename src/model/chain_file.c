@@ -128,6 +128,14 @@ llap_status anchor_file_get_numbers(const ll_json *j, int64_t i, const anchor_nu
     return st;
 }
 
+anchor_input_path anchor_file_input_path(int64_t i, const char *group, int32_t n, const char *name)
+{
+    anchor_input_path p;
+    snprintf(p.key, sizeof p.key, "%s.inputs[%d].%s", group, (int)n, name);
+    snprintf(p.text, sizeof p.text, "anchors[%lld].%s", (long long)i, p.key);
+    return p;
+}
+
 llap_status anchor_file_get_array(const ll_json *j, int64_t i, const char *key, double min,
                                   double max, size_t n, double *out)
 {

@@ -41,23 +41,10 @@ llap_status anchor_file_save_known(ll_tensors_writer *w, int64_t i, const ll_kno
     return anchor_file_add_tensor(w, i, "anchor", "known", 1, &(int64_t){ k->n_terms }, k->beta);
 }
 
-/* "known.inputs[n].name" of anchor i, with and without the anchor. */
-typedef struct input_path {
-    char text[96], key[64];
-} input_path;
-
-static input_path path_of(int64_t i, int32_t n, const char *name)
-{
-    input_path p;
-    snprintf(p.key, sizeof p.key, "known.inputs[%d].%s", (int)n, name);
-    snprintf(p.text, sizeof p.text, "anchors[%lld].%s", (long long)i, p.key);
-    return p;
-}
-
 static llap_status get_knots(const ll_json *j, int64_t i, int32_t n, ll_known_input *in)
 {
-    const input_path p = path_of(i, n, "knots");
-    const size_t     count = ll_json_length(j, p.text);
+    const anchor_input_path p = anchor_file_input_path(i, "known", n, "knots");
+    const size_t            count = ll_json_length(j, p.text);
     if (count < 2 || count > LL_KNOWN_KNOTS)
         return ll_fail(LLAP_EFORMAT, "config: '%s': expected 2 to %d knots, found %zu", p.text,
                        LL_KNOWN_KNOTS, count);
@@ -72,8 +59,8 @@ static llap_status get_knots(const ll_json *j, int64_t i, int32_t n, ll_known_in
 
 static llap_status get_usual(const ll_json *j, int64_t i, int32_t n, ll_known_input *in)
 {
-    const input_path p = path_of(i, n, "usual");
-    const size_t     count = ll_json_length(j, p.text);
+    const anchor_input_path p = anchor_file_input_path(i, "known", n, "usual");
+    const size_t            count = ll_json_length(j, p.text);
     if (count != 1 && count != 11 && count != LL_CLIMATE_MAX)
         return ll_fail(LLAP_EFORMAT, "config: '%s': expected 1, 11 or %d terms, found %zu", p.text,
                        LL_CLIMATE_MAX, count);
@@ -84,15 +71,17 @@ static llap_status get_usual(const ll_json *j, int64_t i, int32_t n, ll_known_in
 static llap_status get_input(const ll_json *j, int64_t i, int32_t n, int64_t n_columns,
                              ll_known_input *in)
 {
-    int64_t             column = -1;
-    int                 kind = -1;
-    const input_path    at = path_of(i, n, "column"), of = path_of(i, n, "kind");
-    const input_path    level = path_of(i, n, "level"), phi = path_of(i, n, "phi");
-    const input_path    var = path_of(i, n, "var");
-    const anchor_number numbers[] = { { phi.key, 0, 1, &in->phi, false },
-                                      { var.key, 0, 1e76, &in->var, false } };
-    const anchor_number levels[] = { { level.key, -1e38, 1e38, &in->level, false } };
-    llap_status         st = ll_json_need(j, at.text);
+    int64_t                 column = -1;
+    int                     kind = -1;
+    const anchor_input_path at = anchor_file_input_path(i, "known", n, "column"),
+                            of = anchor_file_input_path(i, "known", n, "kind");
+    const anchor_input_path level = anchor_file_input_path(i, "known", n, "level"),
+                            phi = anchor_file_input_path(i, "known", n, "phi");
+    const anchor_input_path var = anchor_file_input_path(i, "known", n, "var");
+    const anchor_number     numbers[] = { { phi.key, 0, 1, &in->phi, false },
+                                          { var.key, 0, 1e76, &in->var, false } };
+    const anchor_number     levels[] = { { level.key, -1e38, 1e38, &in->level, false } };
+    llap_status             st = ll_json_need(j, at.text);
     if (st == LLAP_OK) st = ll_json_int(j, at.text, 0, n_columns - 1, &column);
     if (st == LLAP_OK) st = ll_json_need(j, of.text);
     if (st == LLAP_OK) st = ll_json_enum(j, of.text, kind_names, &kind);
@@ -102,7 +91,7 @@ static llap_status get_input(const ll_json *j, int64_t i, int32_t n, int64_t n_c
         st = in->kind == LL_KNOWN_FLAG ? anchor_file_get_numbers(j, i, levels, 1)
                                        : get_knots(j, i, n, in);
     if (st == LLAP_OK && in->kind == LL_KNOWN_NUMBER)
-        st = ll_json_bool(j, path_of(i, n, "slow").text, &in->slow);
+        st = ll_json_bool(j, anchor_file_input_path(i, "known", n, "slow").text, &in->slow);
     if (st == LLAP_OK) st = get_usual(j, i, n, in);
     return st == LLAP_OK ? anchor_file_get_numbers(j, i, numbers, 2) : st;
 }

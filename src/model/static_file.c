@@ -65,25 +65,12 @@ size_t anchor_file_static_tensors(const ll_chain *c)
     return (c->statics != NULL ? 2 : 0) + (size_t)(c->loose != NULL);
 }
 
-/* "static.inputs[n].name" of anchor i. */
-typedef struct input_path {
-    char text[96], key[64];
-} input_path;
-
-static input_path path_of(int64_t i, int32_t n, const char *name)
-{
-    input_path p;
-    snprintf(p.key, sizeof p.key, "static.inputs[%d].%s", (int)n, name);
-    snprintf(p.text, sizeof p.text, "anchors[%lld].%s", (long long)i, p.key);
-    return p;
-}
-
 static llap_status get_words(const ll_json *j, int64_t i, int32_t n, ll_static_input *in)
 {
-    const input_path p = path_of(i, n, "levels");
-    const char     **word = NULL;
-    size_t           count = 0;
-    llap_status      st = ll_json_strings(j, p.text, &word, &count);
+    const anchor_input_path p = anchor_file_input_path(i, "static", n, "levels");
+    const char            **word = NULL;
+    size_t                  count = 0;
+    llap_status             st = ll_json_strings(j, p.text, &word, &count);
     in->words = true;
     if (st == LLAP_OK && count > LL_STATIC_LEVELS)
         st = ll_fail(LLAP_EFORMAT, "config: '%s': expected at most %d words, found %zu", p.text,
@@ -100,20 +87,24 @@ static llap_status get_words(const ll_json *j, int64_t i, int32_t n, ll_static_i
         else in->n_levels++;
     }
     if (st == LLAP_OK && count > 0)
-        st = anchor_file_get_array(j, i, path_of(i, n, "shares").key, 0, 1, count, in->share);
+        st = anchor_file_get_array(j, i, anchor_file_input_path(i, "static", n, "shares").key, 0, 1,
+                                   count, in->share);
     ll_free((void *)word);
     return st;
 }
 
 static llap_status get_input(const ll_json *j, int64_t i, int32_t n, ll_static_input *in)
 {
-    const input_path    mean = path_of(i, n, "mean"), sd = path_of(i, n, "sd");
-    const input_path    low = path_of(i, n, "low"), high = path_of(i, n, "high");
+    const anchor_input_path mean = anchor_file_input_path(i, "static", n, "mean"),
+                            sd = anchor_file_input_path(i, "static", n, "sd");
+    const anchor_input_path low = anchor_file_input_path(i, "static", n, "low"),
+                            high = anchor_file_input_path(i, "static", n, "high");
     const anchor_number numbers[] = { { mean.key, -NUMBER_MOST, NUMBER_MOST, &in->mean, false },
                                       { sd.key, 0, NUMBER_MOST, &in->sd, false },
                                       { low.key, -NUMBER_MOST, NUMBER_MOST, &in->low, false },
                                       { high.key, -NUMBER_MOST, NUMBER_MOST, &in->high, false } };
-    if (ll_json_has(j, path_of(i, n, "levels").text)) return get_words(j, i, n, in);
+    if (ll_json_has(j, anchor_file_input_path(i, "static", n, "levels").text))
+        return get_words(j, i, n, in);
     llap_status st = anchor_file_get_numbers(j, i, numbers, 4);
     if (st == LLAP_OK && !(in->low <= in->mean && in->mean <= in->high))
         st = ll_fail(LLAP_EFORMAT, "config: '%s': expected it within low and high", mean.text);
