@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json/fields.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <math.h>
@@ -22,6 +23,7 @@ typedef struct head {
 static const ll_backend floats = { .name = "floats", .real_bytes = sizeof(float) }; /* no kernels */
 
 static const char *const cycles[] = { "none", "day", "week", NULL };
+static const char *const turns[] = { "", "sin", "cos", NULL }; /* of ll_stack_turn */
 
 /* clang-format off */
 #define REAL(name, lo, hi) { #name, LL_FIELD_REAL, offsetof(head, l.name), lo, hi, NULL }
@@ -30,7 +32,8 @@ static const ll_field fields[] = {
     { "entities", LL_FIELD_INT, offsetof(head, l.entities), 0, 1 << 24, NULL },
     REAL(step, 1e-12, 1e12), REAL(context, 1e-12, 1e12), REAL(horizon, 1e-12, 1e12),
     { "cycle", LL_FIELD_CHOICE, offsetof(head, l.cycle), 0, 0, cycles },
-    BOOL(annual), BOOL(irregular), BOOL(elapsed),
+    BOOL(annual), BOOL(irregular), BOOL(elapsed), BOOL(holidays),
+    { "known", LL_FIELD_INT, offsetof(head, l.known), 0, 1 << 20, NULL },
     { "windows", LL_FIELD_REALS, offsetof(head, window), 1e-12, 1e12, NULL },
     REAL(brief, 1e-12, 1e12), REAL(longer, 1e-12, 1e12),
     { "anchor_score", LL_FIELD_REAL, offsetof(head, anchor_score), 0, 1e12, NULL },
@@ -46,19 +49,34 @@ static void put_doubles(ll_json_writer *w, const char *key, const double *v, int
     ll_json_close(w, ']');
 }
 
+/* Of each input: "", "sin" or "cos"; and by what it is multiplied. */
+static void put_turns(ll_json_writer *w, const ll_stack *s)
+{
+    ll_json_open(w, "turn", '(');
+    for (int64_t i = 0; i < s->layout.inputs; i++)
+        ll_json_put_string(w, NULL, turns[s->input[i].turn]);
+    ll_json_close(w, ']');
+    ll_json_open(w, "by", '(');
+    for (int64_t i = 0; i < s->layout.inputs; i++)
+        ll_json_put_string(w, NULL, s->input[i].by == NULL ? "" : s->input[i].by);
+    ll_json_close(w, ']');
+}
+
 void ll_stack_write(ll_json_writer *w, const ll_stack *s)
 {
-    const int64_t V = s->layout.targets + s->layout.inputs;
+    const int64_t V = ll_stack_variables(&s->layout);
     head          h = { .l = s->layout, .anchor_score = s->anchor_score, .score = s->score };
     h.window.n = (int)s->layout.n_windows;
     for (int i = 0; i < h.window.n; i++) h.window.v[i] = s->layout.window[i];
     ll_json_open(w, "stack", '{');
     ll_fields_write(w, fields, FIELDS, &h);
     ll_json_open(w, "inputs", '[');
-    for (int64_t i = 0; i < s->layout.inputs; i++) ll_json_put_string(w, NULL, s->input[i]);
+    for (int64_t i = 0; i < s->layout.inputs; i++) ll_json_put_string(w, NULL, s->input[i].name);
     ll_json_close(w, ']');
+    put_turns(w, s);
     put_doubles(w, "mean", s->mean, V);
     put_doubles(w, "sd", s->sd, V);
+    put_doubles(w, "limit", s->limit, V);
     put_doubles(w, "weights", s->weight, 1 + LL_STACK_KINDS);
     ll_json_open(w, "members", '{');
     for (int k = 0; k < LL_STACK_KINDS; k++) {
@@ -189,6 +207,9 @@ static llap_status get_layout(const ll_json *j, const ll_model_frame *f, head *h
     if (l->entities != 0 && l->entities != f->n_entities)
         return ll_json_fail(j, "stack.entities", "expected 0 or %lld, found %lld",
                             (long long)f->n_entities, (long long)l->entities);
+    if (l->known != 0 && l->known != f->n_known)
+        return ll_json_fail(j, "stack.known", "expected 0 or %lld, found %lld",
+                            (long long)f->n_known, (long long)l->known);
     return LLAP_OK;
 }
 
@@ -278,10 +299,11 @@ static llap_status get_member(const ll_tensors *t, const ll_json *j, int kind, l
 
 static llap_status get_numbers(const ll_json *j, ll_stack *s)
 {
-    const size_t V = (size_t)(s->layout.targets + s->layout.inputs);
+    const size_t V = (size_t)ll_stack_variables(&s->layout);
     double       sum = 0;
     llap_status  st = get_doubles(j, "stack.mean", -1e38, 1e38, V, s->mean);
     if (st == LLAP_OK) st = get_doubles(j, "stack.sd", 1e-38, 1e38, V, s->sd);
+    if (st == LLAP_OK) st = get_doubles(j, "stack.limit", 0, 1e39, V, s->limit);
     if (st == LLAP_OK) st = get_doubles(j, "stack.weights", 0, 1, 1 + LL_STACK_KINDS, s->weight);
     for (int i = 0; i <= LL_STACK_KINDS; i++) sum += s->weight[i];
     if (st == LLAP_OK && fabs(sum - 1) > 1e-6)
@@ -289,12 +311,53 @@ static llap_status get_numbers(const ll_json *j, ll_stack *s)
     return st;
 }
 
-static llap_status get_all(const ll_tensors *t, const ll_json *j, const char **input, ll_stack *s,
-                           size_t *n_tensors)
+/* As many texts as there are inputs. Caller frees *out. */
+static llap_status get_texts(const ll_json *j, const char *path, int64_t n, const char ***out)
+{
+    size_t      found = 0;
+    llap_status st = ll_json_need(j, path);
+    if (st == LLAP_OK) st = ll_json_strings(j, path, out, &found);
+    if (st == LLAP_OK && (int64_t)found != n)
+        st = ll_json_fail(j, path, "expected %lld texts, found %zu", (long long)n, found);
+    return st;
+}
+
+static llap_status copy_text(const char *text, char **out)
+{
+    *out = ll_strndup(text, strlen(text));
+    return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+static llap_status get_inputs(const ll_json *j, const ll_model_frame *f, const char **name,
+                              ll_stack *s)
+{
+    const int64_t n = s->layout.inputs;
+    const char  **turn = NULL, **by = NULL;
+    llap_status   st = get_texts(j, "stack.turn", n, &turn);
+    if (st == LLAP_OK) st = get_texts(j, "stack.by", n, &by);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        ll_stack_input *in = &s->input[i];
+        int             k = 0;
+        while (turns[k] != NULL && strcmp(turns[k], turn[i]) != 0) k++;
+        if (turns[k] == NULL)
+            st = ll_json_fail(j, "stack.turn", "expected '', 'sin' or 'cos', found '%s'",
+                              ll_text_show(turn[i]).text);
+        else in->turn = (ll_stack_turn)k;
+        if (st == LLAP_OK) st = copy_text(name[i], &in->name);
+        if (st == LLAP_OK && by[i][0] != '\0') st = copy_text(by[i], &in->by);
+    }
+    for (int64_t i = 0; i < s->layout.known && st == LLAP_OK; i++)
+        st = copy_text(f->known[i], &s->input[n + i].name);
+    ll_free((void *)turn);
+    ll_free((void *)by);
+    return st;
+}
+
+static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model_frame *f,
+                           const char **input, ll_stack *s, size_t *n_tensors)
 {
     llap_status st = get_numbers(j, s);
-    for (int64_t i = 0; i < s->layout.inputs && st == LLAP_OK; i++)
-        if ((s->input[i] = ll_strndup(input[i], strlen(input[i]))) == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) st = get_inputs(j, f, input, s);
     if (st == LLAP_OK) st = get_tables(t, s, n_tensors);
     if (st == LLAP_OK) st = ll_json_need(j, "stack.members");
     if (st == LLAP_OK) st = ll_json_keys(j, "stack.members", ll_stack_kind_names);
@@ -310,7 +373,8 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const char **i
 llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_model_frame *f,
                           ll_stack **out, size_t *n_tensors)
 {
-    static const char *const more[] = { "inputs", "mean", "sd", "weights", "members", NULL };
+    static const char *const more[] = { "inputs", "turn",    "by",      "mean", "sd",
+                                        "limit",  "weights", "members", NULL };
     head                     h = { 0 };
     const char             **input = NULL;
     size_t                   n = 0;
@@ -326,7 +390,7 @@ llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_m
     if (st == LLAP_OK) {
         (*out)->anchor_score = h.anchor_score;
         (*out)->score = h.score;
-        st = get_all(t, config, input, *out, n_tensors);
+        st = get_all(t, config, f, input, *out, n_tensors);
     }
     ll_free((void *)input);
     if (st != LLAP_OK) {

@@ -213,10 +213,11 @@ static void stack_text(FILE *out, const ll_stack *s)
         fprintf(out, "the anchor answers: out of fold the stack was no better\n");
         return;
     }
+    int64_t n = 0; /* a direction is two inputs, but one variable */
+    for (int64_t i = 0; i < s->layout.inputs; i++) n += s->input[i].turn != LL_STACK_COSINE;
     fprintf(out,
             "the stack answers: CRPS %.4f out of fold, anchor %.4f; it looks at %lld other %s%s\n",
-            s->score, s->anchor_score, (long long)s->layout.inputs,
-            s->layout.inputs == 1 ? "variable" : "variables",
+            s->score, s->anchor_score, (long long)n, n == 1 ? "variable" : "variables",
             s->layout.entities > 0 ? " and at the other entities" : "");
     fprintf(out, "  %-8s %6s %10s %8s\n  %-8s %6.2f %10.4f\n", "member", "weight", "CRPS", "steps",
             "anchor", s->weight[0], s->anchor_score);

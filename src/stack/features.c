@@ -201,11 +201,32 @@ static void put_variables(sink *k)
     }
 }
 
+/* What is known about the time of the query: now, over the day before it, against what was usual
+ * in the context. */
+static void put_known(sink *k)
+{
+    const ll_stack_layout *l = k->l;
+    const ll_stack_query  *q = k->q;
+    for (int64_t c = 0; c < l->known; c++) {
+        const ll_trace *r = k->all == NULL ? &nothing : &k->all[l->targets + l->inputs + c];
+        const double    now = ll_trace_at(r, q->t, q->t - l->longer);
+        const double    mean = ll_trace_over(r, q->t - l->longer, q->t).mean;
+        const double    usual = over(k, r, l->context).mean;
+        put_level(k, now);
+        put_level(k, mean);
+        put(k, now - usual);
+        put(k, mean - usual);
+        put(k, now - at(k, r, 0));
+        if (l->irregular) put(k, (q->t - ll_trace_last(r, q->t, q->t - l->longer)) / l->step);
+    }
+    if (l->holidays) put_flag(k, q->holiday);
+}
+
 /* The target of entity number e of the layout; empty where the panel has none. */
 static const ll_trace *of_entity(const sink *k, int64_t e)
 {
     if (k->s == NULL || e < 0 || k->s->place[e] < 0) return &nothing;
-    return &k->s->series[k->s->place[e] * (k->l->targets + k->l->inputs) + k->q->target];
+    return &k->s->series[k->s->place[e] * ll_stack_variables(k->l) + k->q->target];
 }
 
 static void put_others(sink *k)
@@ -249,6 +270,7 @@ static void put_all(sink *k)
     put_phase(k);
     put_calendar(k);
     put_variables(k);
+    put_known(k);
     put_others(k);
 }
 
@@ -267,7 +289,7 @@ void ll_stack_look(const ll_stack_layout *l, const ll_stack_source *s, const ll_
 {
     sink k = { .l = l, .s = s, .q = q, .x = raw->x };
     assert(q->t > q->origin && q->spread > 0 && q->target >= 0 && q->target < l->targets);
-    k.all = s->series + q->entity * (l->targets + l->inputs);
+    k.all = s->series + q->entity * ll_stack_variables(l);
     k.own = &k.all[q->target];
     k.oldest = q->origin - l->context;
     k.last = at(&k, k.own, 0);
@@ -305,7 +327,7 @@ static void best_of(double *score, const int64_t *who, int64_t n, int32_t *out)
 void ll_stack_neighbours(const ll_stack_layout *l, const ll_stack_source *s, int64_t target,
                          double first, double end, double every, double ahead, int32_t *neighbour)
 {
-    const int64_t E = l->entities, V = l->targets + l->inputs, n = E < LOOKED_AT ? E : LOOKED_AT;
+    const int64_t E = l->entities, V = ll_stack_variables(l), n = E < LOOKED_AT ? E : LOOKED_AT;
     assert(every > 0 && ahead > 0);
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t e = 0; e < E; e++) {

@@ -1,5 +1,6 @@
 /* The columns of one query: numbers that tell about the value of a target at time t what was known
- * at the origin (docs/spec/stack.md 3). Readings after the origin are never looked at.
+ * at the origin (docs/spec/stack.md 3). Readings after the origin are never looked at, but for
+ * those of known variables, which are up to t.
  *
  *     ll_stack_layout l = ...;                       what there is to look at, kept in the model
  *     int F = ll_stack_describe(&l, NULL);
@@ -33,17 +34,24 @@ typedef enum ll_stack_cycle {
 
 /* Times are in the model's unit, with a cycle hours since 1970. */
 typedef struct ll_stack_layout {
-    int64_t        targets, inputs; /* variables: the targets, then what is looked at beside them */
-    int64_t        entities;        /* that look at each other; 0: each is on its own */
-    double         step, context, horizon;
+    int64_t targets, inputs; /* variables: the targets, then what is looked at beside them, */
+    int64_t known;           /* then what is given for the time of a query too */
+    int64_t entities;        /* that look at each other; 0: each is on its own */
+    double  step, context, horizon;
     ll_stack_cycle cycle;
     bool           annual;    /* columns of the year */
     bool           irregular; /* readings keep to no grid */
     bool           elapsed;   /* time since the entity's first row counts */
+    bool           holidays;  /* some days are */
     int64_t        n_windows;
     double         window[LL_STACK_WINDOWS]; /* increasing, the last is the context at most */
     double         brief, longer;            /* changes are taken over these */
 } ll_stack_layout;
+
+static inline int64_t ll_stack_variables(const ll_stack_layout *l)
+{
+    return l->targets + l->inputs + l->known;
+}
 
 /* window, brief and longer as step, context and cycle suggest. */
 void ll_stack_layout_spans(ll_stack_layout *l);
@@ -67,7 +75,7 @@ enum { LL_STACK_COLUMNS_MAX = 16384 };
 
 /* Standardised readings of a panel; all borrowed. */
 typedef struct ll_stack_source {
-    const ll_trace *series;    /* [entities of the panel,targets + inputs] */
+    const ll_trace *series;    /* [entities of the panel,ll_stack_variables()] */
     const double   *start;     /* [entities of the panel] time of the first row */
     const int64_t  *known;     /* [entities of the panel] index among the layout's, or -1 */
     const int64_t  *place;     /* [layout entities] of the panel, or -1 */
@@ -78,6 +86,7 @@ typedef struct ll_stack_query {
     int64_t entity, target; /* of the panel; of the layout */
     double  origin, t;
     double  median, spread, skew; /* of the anchor's law, standardised: a, b > 0, (q90+q10-2a)/b */
+    bool    holiday;              /* t lies on one */
 } ll_stack_query;
 
 typedef struct ll_stack_raw {

@@ -26,12 +26,12 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
     *out = NULL;
     ll_stack *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
-    const size_t V = (size_t)(l->targets + l->inputs), C = (size_t)l->targets;
+    const size_t V = (size_t)ll_stack_variables(l), C = (size_t)l->targets;
     const size_t near = C * (size_t)l->entities * LL_STACK_NEIGHBOURS;
     s->layout = *l;
-    s->mean = ll_new(2 * V, sizeof *s->mean);
+    s->mean = ll_new(3 * V, sizeof *s->mean);
     s->scale = ll_new(C, sizeof *s->scale);
-    s->input = ll_new((size_t)l->inputs + 1, sizeof *s->input);
+    s->input = ll_new(V - C + 1, sizeof *s->input);
     if (near > 0) s->neighbour = ll_new(near, sizeof *s->neighbour);
     if (s->mean == NULL || s->scale == NULL || s->input == NULL ||
         (near > 0 && s->neighbour == NULL)) {
@@ -39,6 +39,7 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
         return LLAP_ENOMEM;
     }
     s->sd = s->mean + V;
+    s->limit = s->sd + V;
     for (size_t i = 0; i < near; i++) s->neighbour[i] = -1;
     s->weight[0] = 1;
     *out = s;
@@ -52,7 +53,10 @@ void ll_stack_destroy(ll_stack *s)
         ll_stack_columns_deinit(&s->member[k].columns);
         ll_params_destroy(s->member[k].params);
     }
-    for (int64_t i = 0; s->input != NULL && i < s->layout.inputs; i++) ll_free(s->input[i]);
+    for (int64_t i = 0; s->input != NULL && i < s->layout.inputs + s->layout.known; i++) {
+        ll_free(s->input[i].name);
+        ll_free(s->input[i].by);
+    }
     ll_free(s->input);
     ll_free(s->neighbour);
     ll_free(s->mean);

@@ -49,6 +49,15 @@ typedef struct ll_stack_scale {        /* of one target: sd of y - base by lead,
 } ll_stack_scale;
 double ll_stack_scale_at(const ll_stack_scale *s, double lead);
 
+/* A variable that is looked at. A direction in degrees is two of them: a vector, as long as the
+ * reading of `by` in the same row. */
+typedef enum ll_stack_turn { LL_STACK_STRAIGHT, LL_STACK_SINE, LL_STACK_COSINE } ll_stack_turn;
+typedef struct ll_stack_input {
+    char         *name; /* owned */
+    ll_stack_turn turn;
+    char         *by; /* owned; NULL: of length 1 */
+} ll_stack_input;
+
 typedef struct ll_stack_member {
     bool             used; /* has networks and a weight above 0 */
     ll_stack_columns columns;
@@ -62,8 +71,9 @@ typedef struct ll_stack_member {
 typedef struct ll_stack {
     ll_stack_layout layout;
     int32_t        *neighbour; /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
-    char          **input;     /* [inputs] names; owned, as each of them */
-    double         *mean, *sd; /* [targets + inputs] of training; owned */
+    ll_stack_input *input;     /* [inputs + known]; owned */
+    double         *mean, *sd; /* [variables] of training; owned */
+    double         *limit;     /* [variables] beyond which a jump is a glitch; 0: none */
     ll_stack_scale *scale;     /* [targets] of u and v; owned */
     ll_stack_member member[LL_STACK_KINDS];
     double          weight[1 + LL_STACK_KINDS]; /* of the pool, the anchor's first */

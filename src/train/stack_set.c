@@ -1,14 +1,12 @@
 #include "train/stack_set.h"
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "base/sort.h"
-#include "base/time/civil.h"
 #include "predict/view/frame.h"
 #include "predict/view/target_series.h"
-#include "train/run/targets.h"
+#include "train/stack_inputs.h"
 
 #include <assert.h>
 #include <math.h>
@@ -26,87 +24,7 @@ void ll_stack_set_deinit(ll_stack_set *f)
     *f = (ll_stack_set){ 0 };
 }
 
-/* ---- layout and statistics ---- */
-
-/* Do the rows keep to a grid of the model's step? */
-static bool is_irregular(const llap_panel *p, int64_t step)
-{
-    int64_t off = 0, n = 0;
-    for (int64_t e = 0; e < p->n_entities; e++)
-        for (int64_t r = p->start[e] + 1; r < p->start[e + 1]; r++, n++)
-            off += ll_elapsed(p->time[r - 1], p->time[r]) % (uint64_t)step != 0;
-    return 20 * off > n;
-}
-
-/* Is a row of training, by time or by entity? */
-static bool trains(const ll_model_frame *f, const llap_panel *p, int64_t e, int64_t row)
-{
-    return f->by_entity ? f->part[e] == LL_PART_TRAIN : p->time[row] < f->val_start;
-}
-
-static ll_stack_layout layout_of(const llap_model *m, const llap_panel *p, int64_t n_inputs)
-{
-    const ll_model_frame *f = &m->frame;
-    const bool            clock = f->axis == LL_AXIS_CALENDAR && !f->by_entity;
-    int64_t               first = INT64_MAX;
-    for (int64_t e = 0; e < p->n_entities; e++)
-        if (p->start[e] < p->start[e + 1] && p->time[p->start[e]] < first)
-            first = p->time[p->start[e]];
-    ll_stack_layout l = { .targets = f->n_targets,
-                          .inputs = n_inputs,
-                          .entities = f->by_entity || f->n_entities < 2 ? 0 : f->n_entities,
-                          .step = (double)f->step / (double)f->unit,
-                          .context = (double)f->context / (double)f->unit,
-                          .horizon = (double)f->horizon / (double)f->unit,
-                          .cycle = !clock                          ? LL_STACK_CYCLE_NONE
-                                   : f->step <= 6 * LL_NS_PER_HOUR ? LL_STACK_CYCLE_DAY
-                                                                   : LL_STACK_CYCLE_WEEK,
-                          .irregular = is_irregular(p, f->step),
-                          .elapsed = f->by_entity };
-    l.annual = clock && ll_elapsed(first, f->val_start) >= (uint64_t)(2 * 365 * LL_NS_PER_DAY) &&
-               first < f->val_start;
-    ll_stack_layout_spans(&l);
-    return l;
-}
-
-/* Mean and deviation of a variable over the training part, all entities together. */
-static void measure(const ll_model_frame *f, const llap_panel *p, int64_t var, double *mean,
-                    double *sd)
-{
-    double sum = 0, squares = 0, n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t e = 0; e < p->n_entities; e++)
-            for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
-                if (!ll_panel_observed(p, r, var) || !trains(f, p, e, r)) continue;
-                const double x = (double)p->value[r * p->n_vars + var];
-                if (pass == 0) n++, sum += x;
-                else squares += (x - *mean) * (x - *mean);
-            }
-        *mean = n > 0 ? sum / n : 0;
-    }
-    *sd = n > 0 && squares > 0 ? sqrt(squares / n) : 1;
-}
-
-static llap_status make_stack(ll_stack_set *f, const llap_model *m, const llap_panel *p,
-                              const ll_stack_set_opts *o)
-{
-    int64_t    *input = NULL, n = 0;
-    llap_status st = ll_inputs_parse(p, o->inputs, o->var, m->frame.n_targets, &input, &n);
-    if (st == LLAP_OK) {
-        const ll_stack_layout l = layout_of(m, p, n);
-        if (ll_stack_describe(&l, NULL) > LL_STACK_COLUMNS_MAX)
-            st = ll_fail(LLAP_ELIMIT, "inputs: %lld are too many, name fewer", (long long)n);
-        if (st == LLAP_OK) st = ll_stack_create(&l, &f->stack);
-    }
-    for (int64_t c = 0; st == LLAP_OK && c < m->frame.n_targets + n; c++) {
-        const int64_t k = c - m->frame.n_targets, var = k < 0 ? o->var[c] : input[k];
-        measure(&m->frame, p, var, &f->stack->mean[c], &f->stack->sd[c]);
-        if (k >= 0 && (f->stack->input[k] = ll_strndup(p->var[var], strlen(p->var[var]))) == NULL)
-            st = LLAP_ENOMEM;
-    }
-    ll_free(input);
-    return st;
-}
+/* ---- neighbours ---- */
 
 /* Whom each entity looks at, by the training part. */
 static void find_neighbours(ll_stack_set *f, const llap_model *m)
@@ -352,7 +270,7 @@ llap_status ll_stack_set_init(ll_stack_set *f, const llap_model *m, const llap_p
     ll_windows *w = NULL;
     pick       *k = NULL;
     *f = (ll_stack_set){ 0 };
-    llap_status st = make_stack(f, m, p, o);
+    llap_status st = ll_stack_inputs(m, p, o->var, o->inputs, &f->stack);
     if (st == LLAP_OK) st = ll_stack_view_init(&f->view, m, f->stack, p);
     if (st == LLAP_OK) find_neighbours(f, m);
     if (st == LLAP_OK) st = make_windows(m, p, o->var, &w);

@@ -2,7 +2,7 @@
  * anchor's law and the columns of each, and the folds.
  *
  *     ll_stack_set f;
- *     st = ll_stack_set_init(&f, m, p, var, inputs, n_inputs, seed, rows, &o->progress);
+ *     st = ll_stack_set_init(&f, m, p, &(ll_stack_set_opts){ .var = var, ... });
  *     ... f.stack is the stack to come, without members ...
  *     ll_stack_set_deinit(&f);                                  also after a failure */
 #ifndef LL_TRAIN_STACK_SET_H

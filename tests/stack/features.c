@@ -1,4 +1,5 @@
-/* Features of a query: readings after the origin change none of them, to the last bit. */
+/* Features of a query: readings after the origin change none of them, to the last bit, and known
+ * ones after the query neither. */
 #include "stack/features.h"
 #include "base/rng/rng.h"
 #include "stack/columns.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ENTITIES = 4, VARS = 3, ROWS = 600, MOST = 512 };
+enum { ENTITIES = 4, VARS = 4, ROWS = 600, MOST = 512 };
 
 typedef struct world {
     ll_stack_layout l;
@@ -25,11 +26,13 @@ static double draw(uint64_t what, uint64_t i)
     return (double)ll_rng_uniform(&r, i);
 }
 
-/* Readings up to `end`; every seventh is missing. */
-static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, double end)
+/* Readings up to `end`, of the known variable up to `known`; every seventh is missing. */
+static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, double end,
+                 double known)
 {
     *w = (world){ .l = { .targets = joint ? 1 : 2,
                          .inputs = joint ? 2 : 1,
+                         .known = 1,
                          .entities = joint ? ENTITIES : 0,
                          .step = 1,
                          .context = cycle == LL_STACK_CYCLE_NONE ? 48 : 336,
@@ -50,7 +53,8 @@ static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, dou
             for (int i = 0; i < ROWS; i++) {
                 const uint64_t id = (uint64_t)((e * VARS + v) * ROWS + i);
                 const double   t = i + (irregular ? draw(1, id) : 0);
-                if (t <= end && draw(2, id) > 1.0 / 7) ll_trace_add(r, t, draw(3, id) + sin(t));
+                if (t <= (v == VARS - 1 ? known : end) && draw(2, id) > 1.0 / 7)
+                    ll_trace_add(r, t, draw(3, id) + sin(t));
             }
         }
     }
@@ -68,13 +72,13 @@ static void same(bool irregular, bool joint, ll_stack_cycle cycle)
     float        a[MOST], b[MOST];
     const double o = 420.25;
     int          missing = 0;
-    fill(&all, irregular, joint, cycle, INFINITY);
-    fill(&past, irregular, joint, cycle, o);
+    fill(&all, irregular, joint, cycle, INFINITY, INFINITY);
+    fill(&past, irregular, joint, cycle, o, o + 21);
     const int n = ll_stack_describe(&all.l, NULL);
     assert_true(n > 40 && n <= MOST);
     for (int e = 0; e < ENTITIES; e++) {
-        for (int64_t lead = 1; lead <= 24; lead += 5) {
-            const ll_stack_query q = { e, 0, o, o + (double)lead, 0.3, 0.5, 0.1 };
+        for (int64_t lead = 1; lead <= 21; lead += 5) {
+            const ll_stack_query q = { e, 0, o, o + (double)lead, 0.3, 0.5, 0.1, false };
             ll_stack_raw         x = { .x = a }, y = { .x = b };
             ll_stack_look(&all.l, &all.s, &q, &x);
             ll_stack_look(&past.l, &past.s, &q, &y);
@@ -97,18 +101,42 @@ static void later_readings_change_nothing(void **state)
     same(false, false, LL_STACK_CYCLE_DAY);
 }
 
+/* Of a known variable the value at the time of the query counts, and nothing of the others. */
+static void known_values_ahead_are_seen(void **state)
+{
+    (void)state;
+    static world all, past;
+    float        a[MOST], b[MOST];
+    int          differ = 0;
+    const double o = 420.25;
+    fill(&all, false, true, LL_STACK_CYCLE_DAY, o, INFINITY);
+    fill(&past, false, true, LL_STACK_CYCLE_DAY, o, o);
+    const int            n = ll_stack_describe(&all.l, NULL);
+    const ll_stack_query q = { 1, 0, o, o + 12, 0.3, 0.5, 0.1, false };
+    ll_stack_raw         x = { .x = a }, y = { .x = b };
+    ll_stack_look(&all.l, &all.s, &q, &x);
+    ll_stack_look(&past.l, &past.s, &q, &y);
+    for (int i = 0; i < n; i++) differ += memcmp(&a[i], &b[i], sizeof *a) != 0;
+    assert_int_equal(differ, 5);
+    all.l.holidays = true;
+    assert_int_equal(ll_stack_describe(&all.l, NULL), n + 1);
+    clear(&all);
+    clear(&past);
+}
+
 /* Of a series of known values: last, changes, means. */
 static void columns_are_what_they_say(void **state)
 {
     (void)state;
     world w;
     float x[MOST];
-    fill(&w, false, false, LL_STACK_CYCLE_NONE, -1); /* no readings */
+    fill(&w, false, false, LL_STACK_CYCLE_NONE, -1, -1); /* no readings */
     w.l.targets = 1;
-    w.l.inputs = 2;
+    w.l.inputs = 3;
+    w.l.known = 0;
     ll_stack_layout_spans(&w.l);
     for (int i = 0; i < 100; i++) ll_trace_add(&w.series[0], i, i);
-    const ll_stack_query q = { 0, 0, 90, 92, 1, 2, 0 };
+    const ll_stack_query q = { 0, 0, 90, 92, 1, 2, 0, false };
     ll_stack_raw         r = { .x = x };
     ll_stack_look(&w.l, &w.s, &q, &r);
     assert_true(r.base == 90);
@@ -134,7 +162,7 @@ static void neighbours_are_those_that_tell(void **state)
     (void)state;
     world   w;
     int32_t near[ENTITIES * LL_STACK_NEIGHBOURS];
-    fill(&w, false, true, LL_STACK_CYCLE_DAY, -1);
+    fill(&w, false, true, LL_STACK_CYCLE_DAY, -1, -1);
     /* Entity 2 is ahead of entity 0 by 3; the others are noise. */
     for (int e = 0; e < ENTITIES; e++)
         for (int i = 0; i < ROWS; i++) {
@@ -151,6 +179,7 @@ static void neighbours_are_those_that_tell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(later_readings_change_nothing),
+                                        cmocka_unit_test(known_values_ahead_are_seen),
                                         cmocka_unit_test(columns_are_what_they_say),
                                         cmocka_unit_test(neighbours_are_those_that_tell) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 #include "predict/view/stack_view.h"
 
+#include "anchor/chain/glitch.h"
+#include "anchor/chain/holidays.h"
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 
@@ -20,33 +22,69 @@ void ll_stack_view_deinit(ll_stack_view *v)
     *v = (ll_stack_view){ 0 };
 }
 
-/* The readings of one variable of one entity, standardised. */
-static llap_status read_series(const ll_stack_view *v, const llap_panel *p, int64_t e, int64_t var,
-                               double mean, double sd, ll_trace *out)
+ll_stack_place ll_stack_find(const llap_model *m, const ll_stack *s, int64_t c, const llap_panel *p)
 {
-    size_t n = 0;
-    for (int64_t r = p->start[e]; var >= 0 && r < p->start[e + 1]; r++)
-        n += ll_panel_observed(p, r, var);
+    const int64_t targets = s->layout.targets;
+    if (c < targets) return (ll_stack_place){ .var = ll_panel_find_var(p, m->frame.target[c]) };
+    const ll_stack_input *in = &s->input[c - targets];
+    ll_stack_place at = { .var = ll_panel_find_var(p, in->name), .turn = in->turn, .by = -1 };
+    at.vector = in->by != NULL;
+    if (at.vector) at.by = ll_panel_find_var(p, in->by);
+    if (at.vector && at.by < 0) at.var = -1;
+    return at;
+}
+
+void ll_stack_readings(const ll_stack_place *at, const llap_panel *p, int64_t e, double *out)
+{
+    static const double degree = 3.14159265358979323846 / 180;
+    for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+        double y = NAN;
+        if (at->var >= 0 && ll_panel_observed(p, r, at->var))
+            y = (double)p->value[r * p->n_vars + at->var];
+        if (at->turn == LL_STACK_SINE) y = sin(y * degree);
+        if (at->turn == LL_STACK_COSINE) y = cos(y * degree);
+        if (at->vector && !isnan(y))
+            y *= ll_panel_observed(p, r, at->by) ? (double)p->value[r * p->n_vars + at->by] : NAN;
+        out[r - p->start[e]] = y;
+    }
+}
+
+/* The readings of one variable of one entity, without glitches, standardised. */
+static llap_status read_series(const ll_stack_view *v, const llap_panel *p, int64_t e, int64_t c,
+                               const ll_stack_place *at, double *y, bool *drop, ll_trace *out)
+{
+    const ll_stack *s = v->stack;
+    const size_t    rows = (size_t)(p->start[e + 1] - p->start[e]);
+    size_t          n = 0;
+    ll_stack_readings(at, p, e, y);
+    ll_glitch_mark_past(y, rows, s->limit[c], drop);
+    for (size_t i = 0; i < rows; i++) n += !isnan(y[i]) && !drop[i];
     const llap_status st = ll_trace_init(out, n);
-    for (int64_t r = p->start[e]; st == LLAP_OK && n > 0 && r < p->start[e + 1]; r++)
-        if (ll_panel_observed(p, r, var))
-            ll_trace_add(out, ll_model_time(v->m, p->time[r]),
-                         ((double)p->value[r * p->n_vars + var] - mean) / sd);
+    for (size_t i = 0; st == LLAP_OK && i < rows; i++)
+        if (!isnan(y[i]) && !drop[i])
+            ll_trace_add(out, ll_model_time(v->m, p->time[p->start[e] + (int64_t)i]),
+                         (y[i] - s->mean[c]) / s->sd[c]);
     return st;
 }
 
 static llap_status read_panel(ll_stack_view *v, const llap_panel *p)
 {
-    const ll_stack_layout *l = &v->stack->layout;
-    const int64_t          V = l->targets + l->inputs;
-    llap_status            st = LLAP_OK;
-    for (int64_t c = 0; c < V; c++) {
-        const char *name = c < l->targets ? v->m->frame.target[c] : v->stack->input[c - l->targets];
-        const int64_t var = ll_panel_find_var(p, name);
+    const int64_t V = ll_stack_variables(&v->stack->layout);
+    size_t        most = 0;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        most = most > (size_t)(p->start[e + 1] - p->start[e])
+                   ? most
+                   : (size_t)(p->start[e + 1] - p->start[e]);
+    double     *y = ll_new(most, sizeof *y);
+    bool       *drop = ll_new(most, sizeof *drop);
+    llap_status st = y == NULL || drop == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t c = 0; c < V && st == LLAP_OK; c++) {
+        const ll_stack_place at = ll_stack_find(v->m, v->stack, c, p);
         for (int64_t e = 0; e < p->n_entities && st == LLAP_OK; e++)
-            st = read_series(v, p, e, var, v->stack->mean[c], v->stack->sd[c],
-                             &v->series[e * V + c]);
+            st = read_series(v, p, e, c, &at, y, drop, &v->series[e * V + c]);
     }
+    ll_free(y);
+    ll_free(drop);
     return st;
 }
 
@@ -56,7 +94,7 @@ llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_s
     const ll_stack_layout *l = &stack->layout;
     const size_t           n = (size_t)p->n_entities, E = (size_t)l->entities;
     *v = (ll_stack_view){ .m = m, .stack = stack };
-    v->n_series = p->n_entities * (l->targets + l->inputs);
+    v->n_series = p->n_entities * ll_stack_variables(l);
     v->columns = ll_stack_describe(l, NULL);
     v->series = ll_new((size_t)v->n_series, sizeof *v->series);
     v->start = ll_new(n, sizeof *v->start);
@@ -94,7 +132,9 @@ ll_stack_query ll_stack_view_query(const ll_stack_view *v, int64_t target, int64
                              .t = t,
                              .median = q[1],
                              .spread = spread,
-                             .skew = (q[2] + q[0] - 2 * q[1]) / spread };
+                             .skew = (q[2] + q[0] - 2 * q[1]) / spread,
+                             .holiday = v->stack->layout.holidays && a->chain->holidays != NULL &&
+                                        ll_holiday_at(a->chain->holidays, t, &(double){ 0 }) };
 }
 
 /* A batch of queries that the stack answers. */

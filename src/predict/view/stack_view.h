@@ -24,6 +24,20 @@ typedef struct ll_stack_view {
     ll_stack_answerer *answerer; /* made when it is first asked */
 } ll_stack_view;
 
+/* Where the panel has a variable of the stack: targets, inputs, known ones. */
+typedef struct ll_stack_place {
+    int64_t       var; /* -1: nowhere */
+    ll_stack_turn turn;
+    bool          vector; /* as long as what `by` has */
+    int64_t       by;
+} ll_stack_place;
+ll_stack_place ll_stack_find(const llap_model *m, const ll_stack *s, int64_t c,
+                             const llap_panel *p);
+
+/* Its numbers, one for each row of entity e, NaN where there is none: readings, or their part of
+ * vectors. Glitches are among them. */
+void ll_stack_readings(const ll_stack_place *at, const llap_panel *p, int64_t e, double *out);
+
 /* With names, layout, means and deviations of the stack; its members come into it with the first
  * answer. Variables that the panel does not have are missing. Borrows m and stack. */
 llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_stack *stack,
