@@ -88,6 +88,45 @@ static void training_does_not_depend_on_threads(void **state)
     llap_model_destroy(m);
 }
 
+typedef struct stopper {
+    const char *stage;
+    int64_t     done;
+    bool        stopped;
+} stopper;
+
+static int stop_there(void *user, const llap_progress_event *e)
+{
+    stopper *s = user;
+    if (strcmp(e->stage, s->stage) != 0 || (int64_t)e->done < s->done) return 0;
+    s->stopped = true;
+    return 1;
+}
+
+/* Stopped within the first member, within the last and while rows are made: the same model. */
+static void a_stopped_training_goes_on_to_the_same_model(void **state)
+{
+    (void)state;
+    stopper         at[] = { { "stack rows", 0, false },
+                             { "stack.s", 17, false },
+                             { "stack.v", 30, false } };
+    llap_train_opts o = options();
+    llap_model     *m = NULL;
+    o.state = in_folder("stack.state");
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        o.progress = (llap_progress){ stop_there, &at[i] };
+        assert_int_equal(llap_train(panel, &o, &m), LLAP_ECANCELLED);
+        assert_true(at[i].stopped);
+        assert_null(m);
+        o.resume = 1;
+    }
+    o.progress = (llap_progress){ 0 };
+    CHECK_OK(llap_train(panel, &o, &m));
+    CHECK_OK(llap_model_save(model, in_folder("whole")));
+    CHECK_OK(llap_model_save(m, in_folder("stopped")));
+    check_same_file(in_folder("whole"), in_folder("stopped"));
+    llap_model_destroy(m);
+}
+
 /* A stack without an opinion is the anchor, to the last bit; one with members is not. */
 static void no_opinion_is_the_anchor(void **state)
 {
@@ -152,6 +191,8 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
                                         cmocka_unit_test(a_file_answers_as_the_model),
                                         cmocka_unit_test(training_does_not_depend_on_threads),
+                                        cmocka_unit_test(
+                                            a_stopped_training_goes_on_to_the_same_model),
                                         cmocka_unit_test(no_opinion_is_the_anchor),
                                         cmocka_unit_test(inputs_are_checked) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
