@@ -48,7 +48,8 @@ typedef enum llap_train_profile {
 } llap_train_profile;
 
 typedef enum llap_train_size {
-    LLAP_TRAIN_SIZE_DEFAULT, /* small; of the reference profile tiny */
+    LLAP_TRAIN_SIZE_DEFAULT, /* stack; small where an option that only networks have is given; of
+                              * the reference profile tiny */
     LLAP_TRAIN_SIZE_SMALL,   /* "small" */
     LLAP_TRAIN_SIZE_TINY,    /* "tiny" */
     LLAP_TRAIN_SIZE_ANCHOR,  /* "anchor": no networks */

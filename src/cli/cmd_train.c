@@ -172,10 +172,11 @@ const cli_command cmd_train = {
     .summary = "fit a model to a data set",
     .text =
         "Reads the files, fits the stable-pole anchor of each target variable in seconds,\n"
-        "trains networks on what it leaves (minutes; --size anchor does without) and\n"
-        "writes one model file. Validation decides whether the networks answer. The first\n"
-        "70 % of the time fit, the next 10 % choose, the last 20 % are left for `llapdiff\n"
-        "evaluate` (--shares). Prints what was learned: poles, half-lives, periods.",
+        "trains quantile networks around it that see the other columns and entities\n"
+        "(minutes; --size anchor does without) and writes one model file. Answers about\n"
+        "times that they have not seen decide who answers. The first 70 % of the time\n"
+        "fit, the next 10 % choose, the last 20 % are left for `llapdiff evaluate`\n"
+        "(--shares). Prints what was learned: poles, half-lives, periods, weights.",
     .example = "  llapdiff train air.csv --target PM2.5 --context 14d --horizon 48h -o air.safetensors",
     .min_operands = 1,
     .max_operands = -1,

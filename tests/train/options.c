@@ -120,10 +120,16 @@ static void what_is_kept_reads_back(void **state)
     assert_non_null(training);
     text[training - text] = '\0';
     assert_string_equal(text, "{\"target\":\"a,b\",\"context\":\"2d\",\"split\":\"time\","
-                              "\"shares\":\"70,10,20\",\"seed\":0,\"lr\":0.001,"
-                              "\"no_climate\":true");
+                              "\"shares\":\"70,10,20\",\"size\":\"small\",\"seed\":0,"
+                              "\"lr\":0.001,\"no_climate\":true");
     char config[512];
     snprintf(config, sizeof config, "%s}", text);
+    /* Nobody says a size: the stack, unless an option is of networks. */
+    assert_int_equal(read_config((llap_train_opts){ 0 }, "{}").size, LLAP_TRAIN_SIZE_STACK);
+    assert_int_equal(read_config((llap_train_opts){ .members = 2 }, "{}").size,
+                     LLAP_TRAIN_SIZE_SMALL);
+    assert_int_equal(read_config((llap_train_opts){ 0 }, "{ \"network\": {} }").size,
+                     LLAP_TRAIN_SIZE_SMALL);
     const llap_train_opts again = read_config((llap_train_opts){ 0 }, config);
     assert_true(again.seed == 0 && again.lr == 0.001 && again.no_climate == 1);
     assert_int_equal(again.split, LLAP_TRAIN_SPLIT_TIME);

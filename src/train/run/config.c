@@ -156,11 +156,27 @@ static llap_status merge(const llap_train_opts *o, llap_train_opts *out, ll_json
     return st;
 }
 
+/* What is trained where nobody says it: the stack, or, with an option that only networks have,
+ * those. */
+static llap_train_size usual_size(const llap_train_opts *given, const ll_json *config)
+{
+    static const char *const of_networks[] = { "view", "members", "steps",  "batch",
+                                               "lr",   "from",    "network" };
+    bool                     any = config != NULL && ll_json_has(config, "network");
+    for (size_t i = 0; i < sizeof of_networks / sizeof *of_networks; i++)
+        any =
+            any || llap_option_given(llap_option_find(llap_train_options(), of_networks[i]), given);
+    return any ? LLAP_TRAIN_SIZE_SMALL : LLAP_TRAIN_SIZE_STACK;
+}
+
 llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_json **config)
 {
     llap_train_opts merged;
     llap_status     st = merge(o, &merged, config);
     if (st == LLAP_OK) st = llap_options_resolve(llap_train_options(), &merged, out, sizeof *out);
+    if (st == LLAP_OK && out->size == LLAP_TRAIN_SIZE_DEFAULT &&
+        out->profile != LLAP_TRAIN_PROFILE_REFERENCE)
+        out->size = usual_size(&merged, *config);
     if (st != LLAP_OK) {
         ll_json_destroy(*config);
         *config = NULL;
@@ -205,7 +221,6 @@ llap_status ll_train_options_text(const llap_train_opts *o, const ll_json *confi
     else if (all.shares == NULL)
         all.shares = llap_option_find(llap_train_options(), "shares")->usual;
     all.parts = all.from = NULL;
-    if (all.size == LLAP_TRAIN_SIZE_SMALL) all.size = LLAP_TRAIN_SIZE_DEFAULT; /* the same */
     llap_status st = config == NULL ? LLAP_OK : ll_json_part(config, "network", &network, &n);
     ll_json_open(&w, NULL, '{');
     write_options(&w, &all);
