@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Generated series of which everything is known: trains an anchor on each with the program, by validation alone, and
+"""Generated series of which everything is known: trains a model on each with the program, by validation alone, and
 prints what `evaluate` says of its test part (CRPS in deviations of training, truth as measured).
 
-    bench/beds.py [--program build/bin/llapdiff] [--folder DIR] [BED ...]     needs NumPy
+    bench/beds.py [--program build/bin/llapdiff] [--size anchor] [--folder DIR] [BED ...]     needs NumPy
 
 One line a bed: CRPS, coverage of the 50, 80 and 95 % intervals, best opponent, seconds of training, and what validation
 chose. --folder keeps the files."""
@@ -131,12 +131,12 @@ def write(path, name):
     return ["-t", "y", "--holidays", path + ".days"] + options[1:]
 
 
-def run(program, folder, name):
+def run(program, folder, name, size):
     data, model = os.path.join(folder, name + ".csv"), os.path.join(folder, name + ".safetensors")
     options = write(data, name)
     _, _, context, horizon, _, _, stride = BEDS[name]
     begin = time.time()
-    subprocess.run([program, "train", data, "-q", "--size", "anchor", "-c", context, "--horizon", horizon, "-o", model,
+    subprocess.run([program, "train", data, "-q", "--size", size, "-c", context, "--horizon", horizon, "-o", model,
                     *options], check=True, stdout=subprocess.DEVNULL)
     seconds = time.time() - begin
     answers = [subprocess.run([program, *command, "--json"], check=True, capture_output=True).stdout
@@ -148,18 +148,19 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", default="build/bin/llapdiff")
     p.add_argument("--folder")
+    p.add_argument("--size", default="anchor")
     p.add_argument("bed", nargs="*", choices=[[], *BEDS])
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as other:
         for name in a.bed or BEDS:
-            seconds, score, info = run(a.program, a.folder or other, name)
+            seconds, score, info = run(a.program, a.folder or other, name, a.size)
             target, said = score["targets"][0], info["targets"][0]
             model, *others = target["scores"]
             best = min(others, key=lambda o: o["crps"])
             held = " ".join(f"{100 * i['coverage']:3.0f}" for i in model["intervals"])
             chosen = ", ".join(str(said[k]) for k in ("curve", "drift", "scale", "climate_terms"))
-            other = f"{best['name']} {best['crps']:.4f}"
-            print(f"{name:14} {model['crps']:.4f}  {held}  {other:20} {seconds:5.1f} s  {chosen}", flush=True)
+            opponent = f"{best['name']} {best['crps']:.4f}"
+            print(f"{name:14} {model['crps']:.4f}  {held}  {opponent:20} {seconds:5.1f} s  {chosen}", flush=True)
 
 
 if __name__ == "__main__":
