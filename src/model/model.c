@@ -97,6 +97,13 @@ size_t ll_model_series(const llap_model *m, const char *name)
     return more < 0 ? SIZE_MAX : (size_t)(m->frame.n_entities + 1 + more);
 }
 
+const ll_statics *ll_model_statics(const llap_model *m)
+{
+    for (int64_t i = 0; m->anchor != NULL && i < m->frame.n_targets; i++)
+        if (m->anchor[i]->chain->statics != NULL) return m->anchor[i]->chain->statics;
+    return NULL;
+}
+
 int64_t ll_model_target(const llap_model *m, const char *name)
 {
     for (int64_t i = 0; i < m->frame.n_targets; i++)

@@ -104,6 +104,7 @@ struct llap_model {
      * borrowed, not in the file: */
     int64_t            n_more;
     const char *const *more;
+    const float       *more_statics; /* [n_more,stack->layout.statics]; NULL: none */
     ll_arena           arena;
 };
 
@@ -119,6 +120,9 @@ int64_t ll_model_target(const llap_model *m, const char *name);
 /* The series of an entity in the chains of the anchors; of an unknown one that which its static
  * inputs tell (n_entities or more), or SIZE_MAX, that of all together. */
 size_t ll_model_series(const llap_model *m, const char *name);
+
+/* The static inputs of the first anchor that uses them; NULL: none does. */
+const ll_statics *ll_model_statics(const llap_model *m);
 
 /* Series of the joint law: of every entity and target, or of every target where entities are
  * independent, which then share one law. */

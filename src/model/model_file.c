@@ -118,7 +118,7 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
     ll_stack_tensors kept = { 0 };
     ll_fill_tensors  filled = { 0 };
-    if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &kept, w);
+    if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &m->frame, &kept, w);
     if (st == LLAP_OK && m->filling != NULL) st = ll_fill_save(m->filling, &filled, w);
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
     ll_tensors_writer_destroy(w);
@@ -234,6 +234,16 @@ static llap_status get_network(const ll_tensors *t, const ll_json *config, llap_
     if (st == LLAP_OK) st = ll_network_load(t, config, (const char *const *)ignore, &m->network, n);
     ll_arena_deinit(&names);
     return st == LLAP_OK ? ll_model_check_network(m) : st;
+}
+
+/* A stack has the static inputs that an anchor describes, all of them or none. */
+static llap_status check_stack(const ll_json *config, const llap_model *m)
+{
+    const ll_statics *s = ll_model_statics(m);
+    const int64_t     terms = s == NULL ? 0 : s->n_terms;
+    if (m->stack->layout.statics == 0 || m->stack->layout.statics == terms) return LLAP_OK;
+    return ll_json_fail(config, "stack.statics", "expected 0 or %lld, found %lld", (long long)terms,
+                        (long long)m->stack->layout.statics);
 }
 
 /* Whatever is not part of the model must not be in its file. */
@@ -374,6 +384,7 @@ static llap_status load_checked(const ll_tensors *t, llap_model **out)
         st = get_network(t, config, *out, &n_network);
     if (st == LLAP_OK && ll_json_has(config, "stack"))
         st = ll_stack_load(t, config, &(*out)->frame, &(*out)->stack, &n_network);
+    if (st == LLAP_OK && (*out)->stack != NULL) st = check_stack(config, *out);
     if (st == LLAP_OK && ll_json_has(config, "filling") && (*out)->anchor != NULL)
         st = ll_fill_load(t, config, &(*out)->frame, &(*out)->filling, &n_network);
     if (st == LLAP_OK) st = check_count(t, *out, n_network);

@@ -33,6 +33,7 @@ static const ll_field fields[] = {
     REAL(step, 1e-12, 1e12), REAL(context, 1e-12, 1e12), REAL(horizon, 1e-12, 1e12),
     { "cycle", LL_FIELD_CHOICE, offsetof(head, l.cycle), 0, 0, cycles },
     BOOL(annual), BOOL(irregular), BOOL(elapsed), BOOL(holidays),
+    { "statics", LL_FIELD_INT, offsetof(head, l.statics), 0, LL_STATIC_TERMS, NULL },
     { "known", LL_FIELD_INT, offsetof(head, l.known), 0, 1 << 20, NULL },
     { "windows", LL_FIELD_REALS, offsetof(head, window), 1e-12, 1e12, NULL },
     REAL(brief, 1e-12, 1e12), REAL(longer, 1e-12, 1e12),
@@ -132,7 +133,8 @@ static llap_status save_member(const ll_stack_member *m, int kind, float **kept,
     return st == LLAP_OK ? ll_params_save(m->params, LL_PARAMS_MODEL, name.weights, w) : st;
 }
 
-llap_status ll_stack_save(const ll_stack *s, ll_stack_tensors *kept, ll_tensors_writer *w)
+llap_status ll_stack_save(const ll_stack *s, const ll_model_frame *f, ll_stack_tensors *kept,
+                          ll_tensors_writer *w)
 {
     const int64_t C = s->layout.targets, E = s->layout.entities;
     const int64_t near[] = { C, E, LL_STACK_NEIGHBOURS }, scale[] = { C, SCALE };
@@ -148,6 +150,9 @@ llap_status ll_stack_save(const ll_stack *s, ll_stack_tensors *kept, ll_tensors_
                 (float)(i < LL_STACK_BUCKETS - 1 ? s->scale[c].edge[i]
                                                  : s->scale[c].sd[i - LL_STACK_BUCKETS + 1]);
     if (E > 0) st = ll_tensors_writer_add(w, "stack.neighbours", LL_F32, 3, near, kept->neighbour);
+    if (st == LLAP_OK && s->layout.statics > 0)
+        st = ll_tensors_writer_add(w, "stack.statics", LL_F32, 2,
+                                   (int64_t[]){ f->n_entities, s->layout.statics }, s->statics);
     if (st == LLAP_OK) st = ll_tensors_writer_add(w, "stack.scale", LL_F32, 2, scale, kept->scale);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
         if (s->member[k].used) st = save_member(&s->member[k], k, &kept->columns[k], w);
@@ -235,6 +240,21 @@ static llap_status get_tables(const ll_tensors *t, ll_stack *s, size_t *n_tensor
         else s->scale[i / SCALE].sd[k - LL_STACK_BUCKETS + 1] = (double)v[i];
     }
     return st;
+}
+
+static llap_status get_statics(const ll_tensors *t, const ll_model_frame *f, ll_stack *s,
+                               size_t *n_tensors)
+{
+    const int64_t shape[] = { f->n_entities, s->layout.statics };
+    const size_t  n = (size_t)(shape[0] * shape[1]);
+    const float  *v = NULL;
+    if (n == 0) return LLAP_OK;
+    const llap_status st = get_floats(t, "stack.statics", 2, shape, n_tensors, &v);
+    if (st != LLAP_OK) return st;
+    s->statics = ll_new(n, sizeof *s->statics);
+    if (s->statics == NULL) return LLAP_ENOMEM;
+    memcpy(s->statics, v, n * sizeof *v);
+    return LLAP_OK;
 }
 
 static llap_status get_columns(const ll_tensors *t, const char *name, ll_stack_columns *c,
@@ -359,6 +379,7 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
     llap_status st = get_numbers(j, s);
     if (st == LLAP_OK) st = get_inputs(j, f, input, s);
     if (st == LLAP_OK) st = get_tables(t, s, n_tensors);
+    if (st == LLAP_OK) st = get_statics(t, f, s, n_tensors);
     if (st == LLAP_OK) st = ll_json_need(j, "stack.members");
     if (st == LLAP_OK) st = ll_json_keys(j, "stack.members", ll_stack_kind_names);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++) {

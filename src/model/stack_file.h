@@ -1,8 +1,9 @@
 /* The stack in a model file. Under "stack" of the configuration: the layout, the names of the
  * inputs, means and deviations, the weights of the pool and of each member its sizes, start
  * quantiles, steps and score. Tensors:
- *     stack.neighbours       F32 [targets,entities,5] numbers of entities, -1: none; joint ones
- * only stack.scale            F32 [targets,23] edges of leads and deviations, of u and v
+ *     stack.neighbours       F32 [targets,entities,5] numbers of entities, -1: none; of joint ones
+ *     stack.statics          F32 [entities,terms] static inputs, where an anchor uses them
+ *     stack.scale            F32 [targets,23] edges of leads and deviations, of u and v
  *     stack.columns.K        F32 [3,columns] mean, deviation, has an indicator; K is s, r, u or v
  *     stack.K.w0, b0 ...     F32 as stack/networks.h has them
  * Only members that count are there. */
@@ -22,7 +23,8 @@ typedef struct ll_stack_tensors { /* arrays that exist for the file alone */
 void ll_stack_tensors_deinit(ll_stack_tensors *t); /* { 0 } is fine */
 
 /* Adds the tensors; the writer borrows them from s and kept until it is saved. */
-llap_status ll_stack_save(const ll_stack *s, ll_stack_tensors *kept, ll_tensors_writer *w);
+llap_status ll_stack_save(const ll_stack *s, const ll_model_frame *f, ll_stack_tensors *kept,
+                          ll_tensors_writer *w);
 
 /* Caller owns *out; *n_tensors grows by those that belong to it. LLAP_EFORMAT names what is
  * missing, out of range or contradicts another. */

@@ -201,8 +201,8 @@ static void put_variables(sink *k)
     }
 }
 
-/* What is known about the time of the query: now, over the day before it, against what was usual
- * in the context. */
+/* What is known about the time of the query (now, over the day before it, against what was usual in
+ * the context) and about the entity. */
 static void put_known(sink *k)
 {
     const ll_stack_layout *l = k->l;
@@ -220,6 +220,8 @@ static void put_known(sink *k)
         if (l->irregular) put(k, (q->t - ll_trace_last(r, q->t, q->t - l->longer)) / l->step);
     }
     if (l->holidays) put_flag(k, q->holiday);
+    for (int64_t i = 0; i < l->statics; i++)
+        put(k, k->s == NULL ? 0 : (double)k->s->statics[q->entity * l->statics + i]);
 }
 
 /* The target of entity number e of the layout; empty where the panel has none. */

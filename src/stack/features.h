@@ -36,6 +36,7 @@ typedef enum ll_stack_cycle {
 typedef struct ll_stack_layout {
     int64_t targets, inputs; /* variables: the targets, then what is looked at beside them, */
     int64_t known;           /* then what is given for the time of a query too */
+    int64_t statics;         /* numbers of an entity that never change */
     int64_t entities;        /* that look at each other; 0: each is on its own */
     double  step, context, horizon;
     ll_stack_cycle cycle;
@@ -80,6 +81,7 @@ typedef struct ll_stack_source {
     const int64_t  *known;     /* [entities of the panel] index among the layout's, or -1 */
     const int64_t  *place;     /* [layout entities] of the panel, or -1 */
     const int32_t  *neighbour; /* [targets,layout entities,LL_STACK_NEIGHBOURS], -1: none */
+    const float    *statics;   /* [entities of the panel,layout statics]; NULL: there are none */
 } ll_stack_source;
 
 typedef struct ll_stack_query {

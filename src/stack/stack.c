@@ -61,6 +61,7 @@ void ll_stack_destroy(ll_stack *s)
     ll_free(s->neighbour);
     ll_free(s->mean);
     ll_free(s->scale);
+    ll_free(s->statics);
     ll_free(s);
 }
 

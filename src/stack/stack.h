@@ -75,6 +75,7 @@ typedef struct ll_stack {
     double         *mean, *sd; /* [variables] of training; owned */
     double         *limit;     /* [variables] beyond which a jump is a glitch; 0: none */
     ll_stack_scale *scale;     /* [targets] of u and v; owned */
+    float          *statics;   /* [entities of training,layout statics]; owned, NULL: none */
     ll_stack_member member[LL_STACK_KINDS];
     double          weight[1 + LL_STACK_KINDS]; /* of the pool, the anchor's first */
     double          anchor_score, score;        /* CRPS out of fold: of the anchor, of the pool */

@@ -382,12 +382,14 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
 }
 
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
-                           const int64_t *var, const llap_train_opts *o, const ll_recipe_stack *how,
+                           const int64_t *var, const ll_static_column *statics,
+                           const llap_train_opts *o, const ll_recipe_stack *how,
                            const ll_backend *backend)
 {
     ll_stack_set            f;
     const ll_stack_set_opts rows = { .var = var,
                                      .inputs = o->inputs,
+                                     .statics = statics,
                                      .seed = (uint64_t)o->seed,
                                      .rows = how->rows,
                                      .progress = o->progress };

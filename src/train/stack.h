@@ -5,10 +5,12 @@
 
 #include "train/run/run.h"
 
-/* Gives the model its stack: m->stack. Where the data is too short for folds, or the pool is no
+/* Gives the model its stack: m->stack. statics [columns] of the panel's entities, as it was trained
+ * with. Where the data is too short for folds, or the pool is no
  * better than the anchor, it is one in which the anchor answers, and the log says so. */
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
-                           const int64_t *var, const llap_train_opts *o, const ll_recipe_stack *how,
+                           const int64_t *var, const ll_static_column *statics,
+                           const llap_train_opts *o, const ll_recipe_stack *how,
                            const ll_backend *backend);
 
 #endif

@@ -53,6 +53,8 @@ static ll_stack_layout layout_of(const llap_model *m, const llap_panel *p, int64
                first < f->val_start;
     for (int64_t c = 0; c < f->n_targets; c++)
         l.holidays = l.holidays || m->anchor[c]->chain->holidays != NULL;
+    const ll_statics *s = ll_model_statics(m);
+    l.statics = s == NULL ? 0 : s->n_terms;
     ll_stack_layout_spans(&l);
     return l;
 }
@@ -231,8 +233,23 @@ static llap_status name_inputs(ll_stack *s, const llap_model *m, const llap_pane
     return st;
 }
 
+/* The entities of the panel are those of the model. */
+static llap_status tell_statics(ll_stack *s, const llap_model *m, const ll_static_column *statics)
+{
+    const size_t n = (size_t)s->layout.statics, entities = (size_t)m->frame.n_entities;
+    double       x[LL_STATIC_TERMS];
+    if (n == 0) return LLAP_OK;
+    s->statics = ll_new(entities, n * sizeof *s->statics);
+    if (s->statics == NULL) return LLAP_ENOMEM;
+    for (size_t e = 0; e < entities; e++) {
+        ll_statics_row(ll_model_statics(m), statics, e, x);
+        for (size_t i = 0; i < n; i++) s->statics[e * n + i] = (float)x[i];
+    }
+    return LLAP_OK;
+}
+
 llap_status ll_stack_inputs(const llap_model *m, const llap_panel *p, const int64_t *var,
-                            const char *names, ll_stack **out)
+                            const char *names, const ll_static_column *statics, ll_stack **out)
 {
     int64_t    *input = NULL, n = 0, more = 0;
     llap_status st = ll_inputs_parse(p, names, var, m->frame.n_targets, &input, &n);
@@ -248,6 +265,7 @@ llap_status ll_stack_inputs(const llap_model *m, const llap_panel *p, const int6
         if (st == LLAP_OK) st = ll_stack_create(&l, out);
     }
     if (st == LLAP_OK) st = name_inputs(*out, m, p, input, turned, n);
+    if (st == LLAP_OK) st = tell_statics(*out, m, statics);
     if (st == LLAP_OK) st = learn_all(m, p, *out);
     ll_free(turned);
     ll_free(input);

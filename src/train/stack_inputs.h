@@ -10,9 +10,10 @@
 #include "data/panel.h"
 #include "model/model.h"
 
-/* var [targets] of the panel; names NULL: all other variables. Caller owns *out. LLAP_EINVAL,
+/* var [targets] of the panel; names NULL: all other variables; statics [columns] of the panel's
+ * entities, for where an anchor uses them. Caller owns *out. LLAP_EINVAL,
  * LLAP_EOPTION, LLAP_ELIMIT say what is wrong with the names. */
 llap_status ll_stack_inputs(const llap_model *m, const llap_panel *p, const int64_t *var,
-                            const char *names, ll_stack **out);
+                            const char *names, const ll_static_column *statics, ll_stack **out);
 
 #endif

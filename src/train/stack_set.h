@@ -28,11 +28,12 @@ typedef struct ll_stack_set {
 #define LL_STACK_CLIP 6.0
 
 typedef struct ll_stack_set_opts {
-    const int64_t *var;    /* [targets] of the panel */
-    const char    *inputs; /* names, as of llap_train_opts */
-    uint64_t       seed;
-    int64_t        rows; /* at most */
-    llap_progress  progress;
+    const int64_t          *var;     /* [targets] of the panel */
+    const char             *inputs;  /* names, as of llap_train_opts */
+    const ll_static_column *statics; /* [columns] of the entities of the panel */
+    uint64_t                seed;
+    int64_t                 rows; /* at most */
+    llap_progress           progress;
 } ll_stack_set_opts;
 
 llap_status ll_stack_set_init(ll_stack_set *f, const llap_model *m, const llap_panel *p,

@@ -324,7 +324,8 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
     if (st == LLAP_OK) st = ll_train_filling(*out, p, l->var, o);
     if (st == LLAP_OK && l->recipe.stacked)
-        st = ll_train_stack(*out, run, p, l->var, o, &l->recipe.stack, l->backend);
+        st = ll_train_stack(*out, run, p, l->var, l->statics.column, o, &l->recipe.stack,
+                            l->backend);
     if (st == LLAP_OK && !alone)
         st = ll_train_networks(*out, run, f, p, o, (ll_size)l->size, config);
     if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);

@@ -58,7 +58,8 @@ static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, dou
             }
         }
     }
-    w->s = (ll_stack_source){ w->series, w->start, w->known, w->place, joint ? w->near : NULL };
+    w->s =
+        (ll_stack_source){ w->series, w->start, w->known, w->place, joint ? w->near : NULL, NULL };
 }
 
 static void clear(world *w)

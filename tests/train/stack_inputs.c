@@ -70,7 +70,7 @@ static ll_stack *look(const llap_panel *p, llap_model **m)
     const int64_t         var = ll_panel_find_var(p, "load");
     ll_stack             *s;
     CHECK_OK(llap_train(p, &o, m));
-    CHECK_OK(ll_stack_inputs(*m, p, &var, NULL, &s));
+    CHECK_OK(ll_stack_inputs(*m, p, &var, NULL, NULL, &s));
     return s;
 }
 

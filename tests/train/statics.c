@@ -1,9 +1,12 @@
 /* Static inputs from a file, or from columns of the data, to answers about entities that training
  * has not seen. */
 #include "folder.h"
+#include "saved.h"
 #include "sensors.h"
 
 #include "data/csv/csv.h"
+#include "predict/view/stack_view.h"
+#include "predict/view/static_view.h"
 
 enum { SHOPS = 40, NEW = 10, DAYS = 120 };
 
@@ -359,6 +362,42 @@ static void hostile_files_are_refused(void **state)
     llap_model_destroy(again);
 }
 
+/* What the stack sees of the entities of a panel is what the table says, of those of training also
+ * where the table is not there any more; a file keeps it. */
+static void a_stack_is_told_of_entities(void **state)
+{
+    (void)state;
+    llap_train_opts o = options(table);
+    llap_model     *trained, *m;
+    ll_static_view  more;
+    ll_stack_view   seen, fresh;
+    o.size = LLAP_TRAIN_SIZE_STACK;
+    o.split = LLAP_TRAIN_SPLIT_ENTITY;
+    o.training = "{\"anchor\": {\"steps\": 40, \"rows\": 24}, \"stack\": {\"rows\": 1200, "
+                 "\"seeds\": 1, \"steps\": 15, \"batch\": 64}}";
+    CHECK_OK(llap_train(old, &o, &trained));
+    CHECK_OK(llap_model_save(trained, in_folder("told.safetensors")));
+    llap_model_destroy(trained);
+    CHECK_OK(llap_model_load(in_folder("told.safetensors"), &m));
+    const size_t terms = (size_t)m->stack->layout.statics;
+    assert_int_equal(terms, ll_model_statics(m)->n_terms);
+    assert_int_equal(terms, 5); /* four kinds, and the area */
+    CHECK_OK(ll_stack_view_init(&seen, m, m->stack, old));
+    CHECK_OK(ll_static_view_init(&more, m, strangers, new_table, NULL));
+    CHECK_OK(ll_stack_view_init(&fresh, more.m, m->stack, strangers));
+    for (int e = 0; e < NEW; e++) { /* shops of a kind are alike, others differ */
+        const float *x = fresh.statics + (size_t)e * terms;
+        const int    alike = (SHOPS + e) % 4;
+        assert_memory_equal(x, seen.statics + (size_t)alike * terms, terms * sizeof *x);
+        assert_memory_not_equal(x, seen.statics + (size_t)(alike + 1) * terms, terms * sizeof *x);
+    }
+    ll_stack_view_deinit(&seen);
+    ll_stack_view_deinit(&fresh);
+    ll_static_view_deinit(&more);
+    check_refused(m, in_folder("hostile"), "\\\"statics\\\":5", "\\\"statics\\\":6");
+    llap_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +407,7 @@ int main(void)
         cmocka_unit_test(validation_takes_them_where_entities_are_split),
         cmocka_unit_test(gaps_of_new_entities_are_filled),
         cmocka_unit_test(a_saved_model_answers_the_same),
+        cmocka_unit_test(a_stack_is_told_of_entities),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(what_changes_is_no_static_input),
         cmocka_unit_test(hostile_files_are_refused), /* the last: it leaves the model odd */

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { AT_ONCE = 8192 }; /* queries */
 static_assert((int)LL_LAW_LEVELS == (int)LL_STACK_LEVELS, "moves of one length");
@@ -18,6 +19,7 @@ void ll_stack_view_deinit(ll_stack_view *v)
     ll_free(v->start);
     ll_free(v->known);
     ll_free(v->place);
+    ll_free(v->statics);
     ll_stack_answerer_destroy(v->answerer);
     *v = (ll_stack_view){ 0 };
 }
@@ -88,6 +90,25 @@ static llap_status read_panel(ll_stack_view *v, const llap_panel *p)
     return st;
 }
 
+/* Static inputs of the entities: of training, or told beside the model, or what is usual, 0. */
+static llap_status read_statics(ll_stack_view *v, const llap_panel *p)
+{
+    const llap_model *m = v->m;
+    const size_t      n = (size_t)v->stack->layout.statics, known = (size_t)m->frame.n_entities;
+    if (n == 0) return LLAP_OK;
+    v->statics = ll_new((size_t)p->n_entities, n * sizeof *v->statics);
+    if (v->statics == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const size_t s = ll_model_series(m, p->entity[e]);
+        const float *x = NULL;
+        if (s < known) x = v->stack->statics + s * n;
+        else if (s != SIZE_MAX && m->more_statics != NULL)
+            x = m->more_statics + (s - known - 1) * n;
+        if (x != NULL) memcpy(v->statics + (size_t)e * n, x, n * sizeof *x);
+    }
+    return LLAP_OK;
+}
+
 llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_stack *stack,
                                const llap_panel *p)
 {
@@ -111,7 +132,9 @@ llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_s
     for (size_t e = 0; e < E && st == LLAP_OK; e++)
         v->place[e] = ll_panel_find_entity(p, m->frame.entity[e]);
     if (st == LLAP_OK) st = read_panel(v, p);
-    v->source = (ll_stack_source){ v->series, v->start, v->known, v->place, stack->neighbour };
+    if (st == LLAP_OK) st = read_statics(v, p);
+    v->source =
+        (ll_stack_source){ v->series, v->start, v->known, v->place, stack->neighbour, v->statics };
     if (st != LLAP_OK) ll_stack_view_deinit(v);
     return st;
 }

@@ -19,6 +19,7 @@ typedef struct ll_stack_view {
     ll_trace          *series; /* [entities of the panel,variables] */
     double            *start;
     int64_t           *known, *place;
+    float             *statics;
     ll_stack_source    source;
     int                columns;
     ll_stack_answerer *answerer; /* made when it is first asked */

@@ -168,13 +168,6 @@ llap_status ll_static_table_init(ll_static_table *t, const llap_panel *p, const 
 
 /* ---- what a model asks for ---- */
 
-const ll_statics *ll_model_statics(const llap_model *m)
-{
-    for (int64_t i = 0; m->anchor != NULL && i < m->frame.n_targets; i++)
-        if (m->anchor[i]->chain->statics != NULL) return m->anchor[i]->chain->statics;
-    return NULL;
-}
-
 /* The last column against what training had. */
 static llap_status check_kind(const ll_static_table *t, const llap_panel *p, bool words,
                               int64_t bad)

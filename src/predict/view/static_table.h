@@ -34,7 +34,4 @@ llap_status ll_static_table_for(ll_static_table *t, const llap_model *m, const l
                                 const char *path);
 void        ll_static_table_deinit(ll_static_table *t); /* { 0 } is fine */
 
-/* The first anchor that uses static inputs; NULL: none does. */
-const ll_statics *ll_model_statics(const llap_model *m);
-
 #endif

@@ -61,7 +61,27 @@ void ll_static_view_deinit(ll_static_view *v)
     ll_free(v->anchor);
     ll_free(v->model.anchor);
     ll_free((void *)v->more);
+    ll_free(v->terms);
     *v = (ll_static_view){ 0 };
+}
+
+/* The numbers that a stack has of them as columns. */
+static llap_status tell_stack(ll_static_view *v, const llap_model *m, const ll_static_table *t,
+                              const size_t *which, size_t n)
+{
+    const ll_statics *s = ll_model_statics(m);
+    double            x[LL_STATIC_TERMS];
+    if (m->stack == NULL || m->stack->layout.statics == 0) return LLAP_OK;
+    assert(m->stack->layout.statics == s->n_terms);
+    const size_t terms = (size_t)s->n_terms;
+    v->terms = ll_new(n, terms * sizeof *v->terms);
+    if (v->terms == NULL) return LLAP_ENOMEM;
+    for (size_t e = 0; e < n; e++) {
+        ll_statics_row(s, t->column, which[e], x);
+        for (size_t i = 0; i < terms; i++) v->terms[e * terms + i] = (float)x[i];
+    }
+    v->model.more_statics = v->terms;
+    return LLAP_OK;
 }
 
 /* Copies of the anchors, whose chains know the entities which [n] too. */
@@ -85,7 +105,7 @@ static llap_status extend(ll_static_view *v, const llap_model *m, const ll_stati
     v->model.n_more = (int64_t)n;
     v->model.more = v->more;
     v->m = &v->model;
-    return LLAP_OK;
+    return tell_stack(v, m, t, which, n);
 }
 
 llap_status ll_static_view_init(ll_static_view *v, const llap_model *m, const llap_panel *p,

@@ -18,7 +18,8 @@ typedef struct ll_static_view {
     const llap_model *m;
     llap_model        model;  /* the model with the next two */
     ll_anchor_model  *anchor; /* [n_targets] copies whose chains know the entities */
-    const char      **more;   /* names of the entities */
+    const char      **more;   /* names of the entities, */
+    float            *terms;  /* and what the stack is told of them */
 } ll_static_view;
 
 /* Borrows model and panel until deinit. Warns about values that are missing, and about those that
