@@ -1,5 +1,7 @@
 #include "stack/features.h"
 
+#include "stack/correlation.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -304,17 +306,6 @@ void ll_stack_look(const ll_stack_layout *l, const ll_stack_source *s, const ll_
 
 enum { LOOKED_AT = 100 }; /* candidates of each, evenly spread */
 
-typedef struct sums {
-    double n, x, y, xx, yy, xy;
-} sums;
-
-static double correlation(const sums *s)
-{
-    const double vx = s->n * s->xx - s->x * s->x, vy = s->n * s->yy - s->y * s->y;
-    return s->n < 20 || !(vx > 0) || !(vy > 0) ? -1
-                                               : fabs(s->n * s->xy - s->x * s->y) / sqrt(vx * vy);
-}
-
 static void best_of(double *score, const int64_t *who, int64_t n, int32_t *out)
 {
     for (int i = 0; i < LL_STACK_NEIGHBOURS; i++) {
@@ -333,10 +324,10 @@ void ll_stack_neighbours(const ll_stack_layout *l, const ll_stack_source *s, int
     assert(every > 0 && ahead > 0);
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t e = 0; e < E; e++) {
-        double  score[LOOKED_AT];
-        int64_t who[LOOKED_AT];
-        sums    sum[LOOKED_AT];
-        memset(sum, 0, sizeof sum);
+        double         score[LOOKED_AT];
+        int64_t        who[LOOKED_AT];
+        ll_correlation with[LOOKED_AT];
+        memset(with, 0, sizeof with);
         for (int64_t j = 0; j < n; j++) who[j] = j * E / n;
         const ll_trace *own = s->place[e] < 0 ? &nothing : &s->series[s->place[e] * V + target];
         for (double t = first; t + ahead <= end; t += every) {
@@ -346,12 +337,10 @@ void ll_stack_neighbours(const ll_stack_layout *l, const ll_stack_source *s, int
                 const int64_t p = s->place[who[j]];
                 if (who[j] == e || p < 0) continue;
                 const double x = ll_trace_at(&s->series[p * V + target], t, t - l->context) - now;
-                if (isnan(x)) continue;
-                sums *m = &sum[j];
-                m->n++, m->x += x, m->y += y, m->xx += x * x, m->yy += y * y, m->xy += x * y;
+                if (!isnan(x)) ll_correlation_add(&with[j], x, y);
             }
         }
-        for (int64_t j = 0; j < n; j++) score[j] = who[j] == e ? -1 : correlation(&sum[j]);
+        for (int64_t j = 0; j < n; j++) score[j] = who[j] == e ? -1 : ll_correlation_size(&with[j]);
         best_of(score, who, n, neighbour + e * LL_STACK_NEIGHBOURS);
     }
 }

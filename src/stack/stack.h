@@ -3,6 +3,8 @@
  *   stack.h      this file: a trained stack, from which models answer
  *   trace.h      the readings of one series, with sums for means over any stretch
  *   features.h   the columns of one query: what was known at its origin
+ *   correlation.h
+ *                how much one number tells about another
  *   columns.h    the columns that one member looks at, standardised
  *   networks.h   the networks of a member as a graph, all of them as one product, and their answers
  *   trainer.h    training them: steps, and answers out of fold

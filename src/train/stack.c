@@ -388,8 +388,7 @@ llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel
 {
     ll_stack_set            f;
     const ll_stack_set_opts rows = { .var = var,
-                                     .inputs = o->inputs,
-                                     .statics = statics,
+                                     .look = { o->inputs, statics, o->log },
                                      .seed = (uint64_t)o->seed,
                                      .rows = how->rows,
                                      .progress = o->progress };

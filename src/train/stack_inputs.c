@@ -3,8 +3,11 @@
 #include "anchor/chain/glitch.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/sort.h"
 #include "base/time/civil.h"
 #include "predict/view/stack_view.h"
+#include "stack/correlation.h"
 #include "train/run/targets.h"
 
 #include <ctype.h>
@@ -57,6 +60,80 @@ static ll_stack_layout layout_of(const llap_model *m, const llap_panel *p, int64
     l.statics = s == NULL ? 0 : s->n_terms;
     ll_stack_layout_spans(&l);
     return l;
+}
+
+/* ---- which inputs ---- */
+
+enum { MOST_INPUTS = 40, MOST_PAIRS = 20000 };
+
+/* The row of entity e that is `ahead` after row r, or the last one before, with a reading of var;
+ * -1: none. *at goes along with r. */
+static int64_t row_ahead(const llap_panel *p, int64_t e, int64_t r, int64_t var, int64_t ahead,
+                         int64_t *at)
+{
+    while (*at + 1 < p->start[e + 1] && p->time[*at + 1] - p->time[r] <= ahead) ++*at;
+    for (int64_t k = *at; k > r; k--)
+        if (ll_panel_observed(p, k, var)) return k;
+    return -1;
+}
+
+/* How much each input tells about the changes of a target to come, over training. */
+static void correlate(const llap_model *m, const llap_panel *p, int64_t var, const int64_t *input,
+                      int64_t n, ll_correlation *with)
+{
+    const ll_model_frame *f = &m->frame;
+    const int64_t         half = f->horizon / 2, twelve = 12 * f->step;
+    const int64_t         ahead = half < f->step ? f->step : half < twelve ? half : twelve;
+    const int64_t         every = p->n_rows / MOST_PAIRS + 1;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        int64_t at = p->start[e];
+        for (int64_t r = p->start[e]; r < p->start[e + 1] && trains(f, p, e, r); r += every) {
+            at = at < r ? r : at;
+            const int64_t to =
+                ll_panel_observed(p, r, var) ? row_ahead(p, e, r, var, ahead, &at) : -1;
+            if (to < 0 || !trains(f, p, e, to)) continue;
+            const double y =
+                (double)p->value[to * p->n_vars + var] - (double)p->value[r * p->n_vars + var];
+            for (int64_t i = 0; i < n; i++)
+                if (ll_panel_observed(p, r, input[i]))
+                    ll_correlation_add(&with[i], (double)p->value[r * p->n_vars + input[i]], y);
+        }
+    }
+}
+
+/* Of many inputs those that tell most, in the order of the panel. */
+static llap_status keep_best(const llap_model *m, const llap_panel *p, const int64_t *var,
+                             int64_t *input, int64_t *n, const llap_log *log)
+{
+    const int64_t   all = *n;
+    double         *score = ll_new(2 * (size_t)all, sizeof *score), *order = score + all;
+    ll_correlation *with = ll_new((size_t)all, sizeof *with);
+    if (score == NULL || with == NULL) {
+        ll_free(score);
+        ll_free(with);
+        return LLAP_ENOMEM;
+    }
+    for (int64_t i = 0; i < all; i++) score[i] = -1;
+    for (int64_t c = 0; c < m->frame.n_targets; c++) {
+        memset(with, 0, (size_t)all * sizeof *with);
+        correlate(m, p, var[c], input, all, with);
+        for (int64_t i = 0; i < all; i++) score[i] = fmax(score[i], ll_correlation_size(&with[i]));
+    }
+    memcpy(order, score, (size_t)all * sizeof *order);
+    ll_sort_doubles(order, (size_t)all);
+    const double least = order[all - MOST_INPUTS];
+    int64_t      equal = MOST_INPUTS; /* of the least score, as many as there is room for */
+    for (int64_t i = 0; i < all; i++) equal -= score[i] > least;
+    *n = 0;
+    for (int64_t i = 0; i < all; i++)
+        if (score[i] > least || (score[i] == least && equal-- > 0)) input[(*n)++] = input[i];
+    ll_logf(log, LLAP_LOG_INFO,
+            "stack: of %lld other variables the %lld that tell most about changes to come are "
+            "looked at (`inputs` names others)",
+            (long long)all, (long long)*n);
+    ll_free(score);
+    ll_free(with);
+    return LLAP_OK;
 }
 
 /* ---- directions ---- */
@@ -249,11 +326,13 @@ static llap_status tell_statics(ll_stack *s, const llap_model *m, const ll_stati
 }
 
 llap_status ll_stack_inputs(const llap_model *m, const llap_panel *p, const int64_t *var,
-                            const char *names, const ll_static_column *statics, ll_stack **out)
+                            const ll_stack_inputs_opts *o, ll_stack **out)
 {
     int64_t    *input = NULL, n = 0, more = 0;
-    llap_status st = ll_inputs_parse(p, names, var, m->frame.n_targets, &input, &n);
-    bool       *turned = ll_new((size_t)n + 1, sizeof *turned);
+    llap_status st = ll_inputs_parse(p, o->names, var, m->frame.n_targets, &input, &n);
+    if (st == LLAP_OK && o->names == NULL && n > MOST_INPUTS)
+        st = keep_best(m, p, var, input, &n, o->log);
+    bool *turned = ll_new((size_t)n + 1, sizeof *turned);
     *out = NULL;
     if (st == LLAP_OK && turned == NULL) st = LLAP_ENOMEM;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++)
@@ -265,7 +344,7 @@ llap_status ll_stack_inputs(const llap_model *m, const llap_panel *p, const int6
         if (st == LLAP_OK) st = ll_stack_create(&l, out);
     }
     if (st == LLAP_OK) st = name_inputs(*out, m, p, input, turned, n);
-    if (st == LLAP_OK) st = tell_statics(*out, m, statics);
+    if (st == LLAP_OK) st = tell_statics(*out, m, o->statics);
     if (st == LLAP_OK) st = learn_all(m, p, *out);
     ll_free(turned);
     ll_free(input);

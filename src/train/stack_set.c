@@ -270,7 +270,7 @@ llap_status ll_stack_set_init(ll_stack_set *f, const llap_model *m, const llap_p
     ll_windows *w = NULL;
     pick       *k = NULL;
     *f = (ll_stack_set){ 0 };
-    llap_status st = ll_stack_inputs(m, p, o->var, o->inputs, o->statics, &f->stack);
+    llap_status st = ll_stack_inputs(m, p, o->var, &o->look, &f->stack);
     if (st == LLAP_OK) st = ll_stack_view_init(&f->view, m, f->stack, p);
     if (st == LLAP_OK) find_neighbours(f, m);
     if (st == LLAP_OK) st = make_windows(m, p, o->var, &w);

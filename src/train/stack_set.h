@@ -10,6 +10,7 @@
 
 #include "predict/view/stack_view.h"
 #include "stack/trainer.h"
+#include "train/stack_inputs.h"
 
 enum { LL_STACK_FOLDS = 4 };
 
@@ -28,12 +29,11 @@ typedef struct ll_stack_set {
 #define LL_STACK_CLIP 6.0
 
 typedef struct ll_stack_set_opts {
-    const int64_t          *var;     /* [targets] of the panel */
-    const char             *inputs;  /* names, as of llap_train_opts */
-    const ll_static_column *statics; /* [columns] of the entities of the panel */
-    uint64_t                seed;
-    int64_t                 rows; /* at most */
-    llap_progress           progress;
+    const int64_t       *var; /* [targets] of the panel */
+    ll_stack_inputs_opts look;
+    uint64_t             seed;
+    int64_t              rows; /* at most */
+    llap_progress        progress;
 } ll_stack_set_opts;
 
 llap_status ll_stack_set_init(ll_stack_set *f, const llap_model *m, const llap_panel *p,

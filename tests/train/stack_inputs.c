@@ -70,7 +70,7 @@ static ll_stack *look(const llap_panel *p, llap_model **m)
     const int64_t         var = ll_panel_find_var(p, "load");
     ll_stack             *s;
     CHECK_OK(llap_train(p, &o, m));
-    CHECK_OK(ll_stack_inputs(*m, p, &var, NULL, NULL, &s));
+    CHECK_OK(ll_stack_inputs(*m, p, &var, &(ll_stack_inputs_opts){ 0 }, &s));
     return s;
 }
 
@@ -144,6 +144,43 @@ static void glitches_of_inputs_are_left_out_and_rain_is_not(void **state)
     llap_panel_destroy(wet);
 }
 
+/* Sixty columns of noise, the last of which has the change to come in it. */
+static void of_many_variables_the_best_are_looked_at(void **state)
+{
+    (void)state;
+    enum { MANY = 60, STEPS = 600 };
+    ll_panel_builder *b;
+    llap_panel       *p;
+    llap_model       *m;
+    uint32_t          v, e;
+    const ll_rng      r = ll_rng_make(9, LL_STREAM_TEST, 0, 0, 0);
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+    CHECK_OK(ll_panel_builder_var(b, "load", 4, &v));
+    for (int i = 0; i < MANY; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%d", i);
+        CHECK_OK(ll_panel_builder_var(b, name, strlen(name), &v));
+    }
+    CHECK_OK(ll_panel_builder_entity(b, "a", 1, &e));
+    for (int i = 0; i < STEPS; i++) {
+        float row[1 + MANY];
+        row[0] = ll_rng_normal(&r, (uint64_t)i);
+        for (int k = 0; k < MANY; k++)
+            row[1 + k] = ll_rng_normal(&r, (uint64_t)(STEPS * (k + 2) + i));
+        row[MANY] +=
+            2 * ll_rng_normal(&r, (uint64_t)(i + 12)); /* what comes half a horizon later */
+        CHECK_OK(ll_panel_builder_row(b, e, i * HOUR, row));
+    }
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    ll_panel_builder_destroy(b);
+    ll_stack *s = look(p, &m);
+    assert_int_equal(s->layout.inputs, 40);
+    assert_non_null(input(s, "x59", LL_STACK_STRAIGHT));
+    ll_stack_destroy(s);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
 /* The median of the last hour. */
 static double last_median(const llap_model *m, const llap_panel *p)
 {
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(directions_are_vectors),
         cmocka_unit_test(a_direction_without_a_speed_has_length_one),
         cmocka_unit_test(glitches_of_inputs_are_left_out_and_rain_is_not),
+        cmocka_unit_test(of_many_variables_the_best_are_looked_at),
         cmocka_unit_test(members_see_known_inputs_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
