@@ -4,12 +4,12 @@
  *     tails        level, slope                     none, walk
  *     log          none, level, slope               level, walk
  *
- * A walk is a level and next to nothing else, for prices. Whatever replaces the best so far must
- * gain 1 % on validation. Where much of validation lies outside the range of training, or the
- * levels of most of its windows do once climate and known inputs are off, a series that is always
- * positive takes the best of its logarithms unless that clearly loses: what grows goes on growing
- * by shares. Where the values themselves lie outside, the best logarithm is also tried without a
- * climate. */
+ * A walk is a level and next to nothing else, for prices: the simplest of all, three numbers. It
+ * has to be better on validation by no margin; whatever else replaces the best so far must gain
+ * 1 %. Where much of validation lies outside the range of training, or the levels of most of its
+ * windows do once climate and known inputs are off, a series that is always positive takes the best
+ * of its logarithms unless that clearly loses: what grows goes on growing by shares. Where the
+ * values themselves lie outside, the best logarithm is also tried without a climate. */
 #include "anchor/drift.h"
 
 #include "anchor/chain/quantile.h"
@@ -180,8 +180,9 @@ typedef struct contest {
     bool                        moved; /* most levels of validation lie outside those of training */
     bool                        positive;
     bool                        without_climate; /* candidates have none, whatever the base has */
-    ll_anchor_model            *best, *best_log; /* owned, of the candidates; one may be both */
-    enum kind                   log_kind;        /* of best_log */
+    ll_anchor_model            *best[2][2];      /* owned: [tails, log][walks, others] */
+    double                      log_crps;        /* of the best log; INFINITY: there is none */
+    enum kind                   log_kind;        /* what it is */
     bool                        log_innovation;
 } contest;
 
@@ -250,8 +251,9 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
         ll_anchor_model_destroy(m);
         return st;
     }
-    ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
-    if (anchor_prefer(slot, m, 0.0) && curve == LL_CURVE_LOG) {
+    anchor_prefer(&c->best[curve == LL_CURVE_LOG][kind != WALK], m, 0.0);
+    if (curve == LL_CURVE_LOG && *crps < c->log_crps) {
+        c->log_crps = *crps;
         c->log_kind = kind;
         c->log_innovation = innovation;
     }
@@ -283,27 +285,34 @@ static llap_status try_logs(contest *c)
         st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
     /* Of what grows, annual terms take part of the growth for a season. */
     if (st != LLAP_OK || !(c->out > OUT_MUCH) || c->base->chain->n_climate == 0) return st;
-    if (c->best_log == NULL) return st;
+    if (isinf(c->log_crps)) return st;
     c->without_climate = true;
     return try_one(c, 9, LL_CURVE_LOG, c->log_kind, c->log_innovation, &crps);
+}
+
+/* The better of two, either of which may be NULL; takes both. */
+static ll_anchor_model *better_of(ll_anchor_model *a, ll_anchor_model *b)
+{
+    anchor_prefer(&a, b, 0.0);
+    return a;
 }
 
 /* Takes the contest's models into *best, or leaves it. */
 static void settle(contest *c, ll_anchor_model **best)
 {
     assert(c->base == *best);
-    const bool much = (c->out > OUT_MUCH || c->moved) && c->best_log != NULL;
-    double     least = (*best)->valid_crps;
-    if (c->best != NULL) least = fmin(least, c->best->valid_crps);
-    if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
-        ll_anchor_model_destroy(c->best);
+    double least = (*best)->valid_crps;
+    for (int k = 0; k < 2; k++)
+        if (c->best[0][k] != NULL) least = fmin(least, c->best[0][k]->valid_crps);
+    const bool much = c->out > OUT_MUCH || c->moved;
+    if (much && c->log_crps <= least * (1.0 + LOG_LOSS)) {
+        ll_anchor_model_destroy(better_of(c->best[0][0], c->best[0][1]));
         ll_anchor_model_destroy(*best);
-        *best = c->best_log;
+        *best = better_of(c->best[1][0], c->best[1][1]);
         return;
     }
-    if (c->best == NULL) c->best = c->best_log;
-    else anchor_prefer(&c->best, c->best_log, 0.0);
-    anchor_prefer(best, c->best, GAIN);
+    anchor_prefer(best, better_of(c->best[0][1], c->best[1][1]), GAIN);
+    anchor_prefer(best, better_of(c->best[0][0], c->best[1][0]), 0.0);
 }
 
 /* Are all training values above 0, or not below the least value that the user gave? Counts have a
@@ -319,7 +328,7 @@ static bool may_take_logs(const ll_chain_opts *o, double least)
 llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {
-    contest c = { .d = d, .o = o, .base = *best };
+    contest c = { .d = d, .o = o, .base = *best, .log_crps = INFINITY };
     bool    all = false;
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
@@ -336,7 +345,6 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
         settle(&c, best);
         return st;
     }
-    ll_anchor_model_destroy(c.best);
-    ll_anchor_model_destroy(c.best_log);
+    for (int k = 0; k < 4; k++) ll_anchor_model_destroy(c.best[k / 2][k % 2]);
     return st;
 }

@@ -319,6 +319,31 @@ static void growth_goes_on(void **state)
     ll_anchor_model_destroy(m);
 }
 
+/* Prices are taken for walks: the simplest candidate has to be the better one, by no margin. On
+ * these it is so by less than 1 %. */
+static void prices_walk(void **state)
+{
+    (void)state;
+    static const uint64_t seed[] = { 13, 15, 20 };
+    static bed            b;
+    int                   walks = 0;
+    for (size_t k = 0; k < 3; k++) {
+        dice   d = { seed[k] };
+        double x = 4;
+        for (int i = 0; i < ROWS; i++) {
+            x += .01 * roll_normal(&d);
+            b.t[i] = i;
+            b.y[i] = exp(x);
+        }
+        ll_anchor_model *m = fit_bed(&b, 60, 10, false);
+        const bool       walk = m->kernel.n_terms == 1;
+        assert_true(!walk || (m->kernel.drift == LL_ANCHOR_LEVEL && m->kernel.innovation));
+        walks += walk;
+        ll_anchor_model_destroy(m);
+    }
+    assert_true(walks >= 2);
+}
+
 /* Share of the levels of validation outside those of training, and of the values. */
 static double levels_outside(double growth, double *values)
 {
@@ -379,6 +404,7 @@ int main(void)
         cmocka_unit_test(weekly_profile),
         cmocka_unit_test(a_level_shift_is_followed),
         cmocka_unit_test(growth_goes_on),
+        cmocka_unit_test(prices_walk),
         cmocka_unit_test(seasons_hide_no_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
