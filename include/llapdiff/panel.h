@@ -103,11 +103,11 @@ typedef enum llap_read_fill {
                                unobserved */
 } llap_read_fill;
 
-typedef enum llap_read_keep {
-    LLAP_READ_KEEP_DEFAULT,
-    LLAP_READ_KEEP_ALL,    /* "all" variables */
-    LLAP_READ_KEEP_COMMON, /* "common": those that every entity has */
-} llap_read_keep;
+typedef enum llap_read_columns_kept {
+    LLAP_READ_COLUMNS_KEPT_DEFAULT,
+    LLAP_READ_COLUMNS_KEPT_ALL,    /* "all" variables */
+    LLAP_READ_COLUMNS_KEPT_COMMON, /* "common": those that every entity has */
+} llap_read_columns_kept;
 
 typedef enum llap_read_half {
     LLAP_READ_HALF_DEFAULT,
@@ -142,22 +142,22 @@ typedef struct llap_read_opts {
     const char *circular; /* columns of degrees or compass points: sine and cosine */
     const char *coded;    /* columns of words: coded 0, 1, ... */
     const char *grid; /* "auto" or a duration: rows at every multiple; NULL, "none": as they are */
-    llap_read_bin        bin;
-    llap_read_agg        agg;
-    llap_table_form      form;
-    llap_read_header     header;
-    llap_read_codes      codes;
-    llap_read_words      words;
-    llap_read_bad        bad;
-    llap_read_duplicates duplicates;
-    llap_read_unordered  unordered;
-    llap_read_fill       fill;
-    llap_read_keep       keep;
-    llap_read_half       half;
-    llap_read_twice      twice;
-    int64_t              skip_lines; /* in front of the table */
-    double               row_min;    /* rows with a smaller share of values are dropped; 0: none */
-    const llap_log      *log;
+    llap_read_bin          bin;
+    llap_read_agg          agg;
+    llap_table_form        form;
+    llap_read_header       header;
+    llap_read_codes        codes;
+    llap_read_words        words;
+    llap_read_bad          bad;
+    llap_read_duplicates   duplicates;
+    llap_read_unordered    unordered;
+    llap_read_fill         fill;
+    llap_read_columns_kept columns_kept;
+    llap_read_half         half;
+    llap_read_twice        twice;
+    int64_t                skip_lines; /* in front of the table */
+    double                 row_min; /* rows with a smaller share of values are dropped; 0: none */
+    const llap_log        *log;
 } llap_read_opts;
 
 /* Reads CSV files (plain or gzip; wide or long) or NetCDF files into a panel; "-" is standard

@@ -233,18 +233,23 @@ typedef struct demands {
     double climate, kappa;
 } demands;
 
-static demands demands_of(const ll_anchor_data *d)
+double anchor_train_span(const ll_anchor_data *d)
 {
-    const double year = 8766.0; /* hours */
-    double       first = INFINITY, last = -INFINITY;
+    double first = INFINITY, last = -INFINITY;
     for (size_t e = 0; e < d->n_series; e++) {
         const size_t n = d->train_rows[e] < d->series[e].n ? d->train_rows[e] : d->series[e].n;
         if (n == 0) continue;
         first = fmin(first, d->series[e].t[0]);
         last = fmax(last, d->series[e].t[n - 1]);
     }
-    if (last - first < year) return (demands){ .climate = 0.04, .kappa = 0.04 };
-    return (demands){ .climate = last - first < 2.0 * year ? 0.0 : -0.01 };
+    return last - first;
+}
+
+static demands demands_of(const ll_anchor_data *d)
+{
+    const double span = anchor_train_span(d);
+    if (span < ANCHOR_YEAR) return (demands){ .climate = 0.04, .kappa = 0.04 };
+    return (demands){ .climate = span < 2.0 * ANCHOR_YEAR ? 0.0 : -0.01 };
 }
 
 /* A whole fit from the start, number i of those. */

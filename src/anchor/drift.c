@@ -4,10 +4,12 @@
  *     tails        level, slope                     none, walk
  *     log          none, level, slope               level, walk
  *
- * A walk is a level and next to nothing else, for prices. Whatever replaces the best so far must
- * gain 1 % on validation. Where much of validation lies outside the range of training, a series
- * that is always positive takes the best of its logarithms unless that clearly loses: what grows
- * goes on growing by shares. There the best logarithm is also tried without a climate. */
+ * A walk is a level and next to nothing else, for prices: the simplest of all, three numbers. It
+ * has to be better on validation by no margin; whatever else replaces the best so far must gain
+ * 1 %. Where much of validation lies outside the range of training, or the levels of most of its
+ * windows do once climate and known inputs are off, a series that is always positive takes the best
+ * of its logarithms unless that clearly loses: what grows goes on growing by shares. Where the
+ * values themselves lie outside, the best logarithm is also tried without a climate. */
 #include "anchor/drift.h"
 
 #include "anchor/chain/quantile.h"
@@ -19,6 +21,7 @@
 
 static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
 static const double OUT_SOME = 0.01, OUT_MUCH = 0.1;    /* shares of validation values */
+static const double LEVELS_MOST = 0.5;                  /* share of validation windows */
 static const double LEVEL_START = 25.0, DAMPING = 0.02; /* damping times the horizon */
 
 int64_t anchor_drift_steps(const ll_anchor_model_opts *o)
@@ -49,6 +52,67 @@ static double share_outside(const ll_anchor_data *d, const ll_anchor_model *m)
         }
     }
     return n > 0.0 ? out / n : 0.0;
+}
+
+/* Sums of u, and counts of readings, over the rows before each: [n + 1]. */
+typedef struct running {
+    double *sum, *count; /* owned through sum */
+} running;
+
+static llap_status running_init(running *r, const anchor_rows *rows)
+{
+    r->sum = ll_new(2 * (rows->n + 1), sizeof *r->sum);
+    if (r->sum == NULL) return LLAP_ENOMEM;
+    r->count = r->sum + rows->n + 1;
+    for (size_t i = 0; i < rows->n; i++) {
+        const bool read = !isnan(rows->z[i]) && !isnan(rows->u[i]);
+        r->sum[i + 1] = r->sum[i] + (read ? rows->u[i] : 0.0);
+        r->count[i + 1] = r->count[i] + read;
+    }
+    return LLAP_OK;
+}
+
+/* Mean of u over the context of an origin; NaN where it has no reading. */
+static double level_at(const running *r, const anchor_rows *rows, double t, double context)
+{
+    const size_t end = anchor_after(rows->t, rows->n, t);
+    const size_t first = anchor_after(rows->t, rows->n, t - context);
+    const double n = r->count[end] - r->count[first];
+    return n > 0.0 ? (r->sum[end] - r->sum[first]) / n : NAN;
+}
+
+llap_status anchor_levels_outside(const ll_anchor_data *d, const ll_anchor_model *m, double *out)
+{
+    anchor_rows *rows = NULL;
+    double       outside = 0.0, n = 0.0;
+    llap_status  st = anchor_rows_create(m->chain, d->series, d->n_series, &rows);
+    double      *least = ll_new(2 * d->n_series, sizeof *least), *most = least + d->n_series;
+    running     *r = ll_new(d->n_series, sizeof *r);
+    if (st == LLAP_OK && (least == NULL || r == NULL)) st = LLAP_ENOMEM;
+    for (size_t e = 0; st == LLAP_OK && e < d->n_series; e++) {
+        least[e] = INFINITY;
+        most[e] = -INFINITY;
+        st = running_init(&r[e], &rows[e]);
+    }
+    for (size_t i = 0; st == LLAP_OK && i < d->n_train; i++) {
+        const size_t e = d->train[i].series;
+        const double level = level_at(&r[e], &rows[e], d->train[i].t, m->spec.context);
+        least[e] = fmin(least[e], level); /* NaN is passed over */
+        most[e] = fmax(most[e], level);
+    }
+    for (size_t i = 0; st == LLAP_OK && i < d->n_valid; i++) {
+        const size_t e = d->valid[i].series;
+        const double level = level_at(&r[e], &rows[e], d->valid[i].t, m->spec.context);
+        if (isnan(level) || least[e] > most[e]) continue;
+        n += 1.0;
+        outside += level < least[e] || level > most[e];
+    }
+    *out = n > 0.0 ? outside / n : 0.0;
+    for (size_t e = 0; r != NULL && e < d->n_series; e++) ll_free(r[e].sum);
+    ll_free(r);
+    ll_free(least);
+    anchor_rows_destroy(rows, d->n_series);
+    return st;
 }
 
 /* Mean square of the steps of u over their gaps in training, the largest held down. */
@@ -113,10 +177,12 @@ typedef struct contest {
     const ll_anchor_model      *base;
     double                      scale; /* of anchor_mean_scale */
     double                      out;   /* of share_outside */
+    bool                        moved; /* most levels of validation lie outside those of training */
     bool                        positive;
     bool                        without_climate; /* candidates have none, whatever the base has */
-    ll_anchor_model            *best, *best_log; /* owned, of the candidates; one may be both */
-    enum kind                   log_kind;        /* of best_log */
+    ll_anchor_model            *best[2][2];      /* owned: [tails, log][walks, others] */
+    double                      log_crps;        /* of the best log; INFINITY: there is none */
+    enum kind                   log_kind;        /* what it is */
     bool                        log_innovation;
 } contest;
 
@@ -185,8 +251,9 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
         ll_anchor_model_destroy(m);
         return st;
     }
-    ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
-    if (anchor_prefer(slot, m, 0.0) && curve == LL_CURVE_LOG) {
+    anchor_prefer(&c->best[curve == LL_CURVE_LOG][kind != WALK], m, 0.0);
+    if (curve == LL_CURVE_LOG && *crps < c->log_crps) {
+        c->log_crps = *crps;
         c->log_kind = kind;
         c->log_innovation = innovation;
     }
@@ -198,7 +265,7 @@ static llap_status try_tails(contest *c, bool *all)
     double      level = INFINITY, crps;
     llap_status st = try_one(c, 0, LL_CURVE_TAILS, LEVEL, false, &level);
     if (st == LLAP_OK) st = try_one(c, 1, LL_CURVE_TAILS, NONE, true, &crps);
-    *all = c->out >= OUT_SOME || level < c->base->valid_crps;
+    *all = c->out >= OUT_SOME || c->moved || level < c->base->valid_crps;
     if (st == LLAP_OK && *all) st = try_one(c, 2, LL_CURVE_TAILS, SLOPE, false, &crps);
     if (st == LLAP_OK && *all) st = try_one(c, 3, LL_CURVE_TAILS, WALK, true, &crps);
     return st;
@@ -218,27 +285,34 @@ static llap_status try_logs(contest *c)
         st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
     /* Of what grows, annual terms take part of the growth for a season. */
     if (st != LLAP_OK || !(c->out > OUT_MUCH) || c->base->chain->n_climate == 0) return st;
-    if (c->best_log == NULL) return st;
+    if (isinf(c->log_crps)) return st;
     c->without_climate = true;
     return try_one(c, 9, LL_CURVE_LOG, c->log_kind, c->log_innovation, &crps);
+}
+
+/* The better of two, either of which may be NULL; takes both. */
+static ll_anchor_model *better_of(ll_anchor_model *a, ll_anchor_model *b)
+{
+    anchor_prefer(&a, b, 0.0);
+    return a;
 }
 
 /* Takes the contest's models into *best, or leaves it. */
 static void settle(contest *c, ll_anchor_model **best)
 {
     assert(c->base == *best);
-    const bool much = c->out > OUT_MUCH && c->best_log != NULL;
-    double     least = (*best)->valid_crps;
-    if (c->best != NULL) least = fmin(least, c->best->valid_crps);
-    if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
-        ll_anchor_model_destroy(c->best);
+    double least = (*best)->valid_crps;
+    for (int k = 0; k < 2; k++)
+        if (c->best[0][k] != NULL) least = fmin(least, c->best[0][k]->valid_crps);
+    const bool much = c->out > OUT_MUCH || c->moved;
+    if (much && c->log_crps <= least * (1.0 + LOG_LOSS)) {
+        ll_anchor_model_destroy(better_of(c->best[0][0], c->best[0][1]));
         ll_anchor_model_destroy(*best);
-        *best = c->best_log;
+        *best = better_of(c->best[1][0], c->best[1][1]);
         return;
     }
-    if (c->best == NULL) c->best = c->best_log;
-    else anchor_prefer(&c->best, c->best_log, 0.0);
-    anchor_prefer(best, c->best, GAIN);
+    anchor_prefer(best, better_of(c->best[0][1], c->best[1][1]), GAIN);
+    anchor_prefer(best, better_of(c->best[0][0], c->best[1][0]), 0.0);
 }
 
 /* Are all training values above 0, or not below the least value that the user gave? Counts have a
@@ -254,19 +328,23 @@ static bool may_take_logs(const ll_chain_opts *o, double least)
 llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {
-    contest c = { .d = d, .o = o, .base = *best };
+    contest c = { .d = d, .o = o, .base = *best, .log_crps = INFINITY };
     bool    all = false;
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
     c.positive = may_take_logs(&o->chain, (*best)->chain->low[d->n_series]);
     llap_status st = anchor_mean_scale(d, *best, &c.scale);
+    if (st == LLAP_OK && c.positive && anchor_train_span(d) >= ANCHOR_YEAR) {
+        double levels = 0.0;
+        st = anchor_levels_outside(d, *best, &levels);
+        c.moved = levels > LEVELS_MOST;
+    }
     if (st == LLAP_OK) st = try_tails(&c, &all);
     if (st == LLAP_OK && all && c.positive) st = try_logs(&c);
     if (st == LLAP_OK) {
         settle(&c, best);
         return st;
     }
-    ll_anchor_model_destroy(c.best);
-    ll_anchor_model_destroy(c.best_log);
+    for (int k = 0; k < 4; k++) ll_anchor_model_destroy(c.best[k / 2][k % 2]);
     return st;
 }

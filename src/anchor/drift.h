@@ -24,6 +24,10 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
  * may be negative. Takes other (NULL: there is none) and says whether it was. */
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
 
+/* From the first to the last training row, in the unit of time. */
+double anchor_train_span(const ll_anchor_data *d);
+#define ANCHOR_YEAR 8766.0 /* hours */
+
 /* Gives k a level, or a slope, with the numbers that a fit starts from. */
 void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope);
 
@@ -31,6 +35,11 @@ void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool sl
  * by where windows have no scale of their own. */
 llap_status anchor_mean_scale(const ll_anchor_data *d, const ll_anchor_model *m, double *out);
 void        anchor_kernel_scale(ll_anchor_kernel *k, double scale);
+
+/* Share of the validation windows whose level (the mean of u over the context) lies outside those
+ * of all training windows of their series. Climate and known inputs are off in u and hide no
+ * growth. */
+llap_status anchor_levels_outside(const ll_anchor_data *d, const ll_anchor_model *m, double *out);
 
 /* Kernels that periods are tried with: 0, where there is no question of any. And the trial, after
  * which o says how the rest is fitted. */

@@ -95,7 +95,8 @@ static llap_status timeline_opts(const llap_read_opts *o, ll_timeline_opts *t)
     t->bin = (ll_bin)(o->bin - LLAP_READ_BIN_NEAREST);
     t->agg = (ll_agg)(o->agg - LLAP_READ_AGG_MEAN);
     t->fill = forward ? LL_FILL_GRID : LL_FILL_NONE;
-    t->columns = o->keep == LLAP_READ_KEEP_COMMON ? LL_COLUMNS_COMMON : LL_COLUMNS_ALL;
+    t->columns =
+        o->columns_kept == LLAP_READ_COLUMNS_KEPT_COMMON ? LL_COLUMNS_COMMON : LL_COLUMNS_ALL;
     t->half = o->half == LLAP_READ_HALF_YES;
     t->row_min = o->row_min;
     t->row_min_filled = forward;

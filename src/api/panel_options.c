@@ -14,7 +14,7 @@ static const char *const orders[] = { "", [LLAP_READ_UNORDERED_SORT] = "sort", [
 static const char *const bins[] = { "", [LLAP_READ_BIN_NEAREST] = "nearest", [LLAP_READ_BIN_FLOOR] = "floor", [LLAP_READ_BIN_EXACT] = "exact", NULL };
 static const char *const aggs[] = { "", [LLAP_READ_AGG_MEAN] = "mean", [LLAP_READ_AGG_LAST] = "last", NULL };
 static const char *const fills[] = { "", [LLAP_READ_FILL_NONE] = "none", [LLAP_READ_FILL_FORWARD] = "forward", NULL };
-static const char *const keeps[] = { "", [LLAP_READ_KEEP_ALL] = "all", [LLAP_READ_KEEP_COMMON] = "common", NULL };
+static const char *const keeps[] = { "", [LLAP_READ_COLUMNS_KEPT_ALL] = "all", [LLAP_READ_COLUMNS_KEPT_COMMON] = "common", NULL };
 static const char *const halves[] = { "", [LLAP_READ_HALF_NO] = "no", [LLAP_READ_HALF_YES] = "yes", NULL };
 static const char *const walls[] = { "", [LLAP_READ_TWICE_ERROR] = "error", [LLAP_READ_TWICE_EARLIER] = "earlier", [LLAP_READ_TWICE_LATER] = "later", NULL };
 
@@ -49,7 +49,7 @@ static const llap_option read_options[] = {
     OPTION_WORD(agg, "mean", aggs, "several values of one grid point"),
     OPTION_WORD(fill, "none", fills, "carry values forward; they stay unobserved"),
     OPTION_REAL(row_min, "0", 0, 1, "drop rows with a smaller share of values"),
-    OPTION_WORD(keep, "all", keeps, "all variables, or those that every entity has"),
+    OPTION_WORD(columns_kept, "all", keeps, "all variables, or those that every entity has"),
     OPTION_WORD(half, "no", halves, "round values to half precision"),
     OPTION_END,
 };

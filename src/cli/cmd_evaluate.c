@@ -46,6 +46,12 @@ static llap_status check_files(const evaluate_options *o, int n, char **operands
         const char *name, *file;
     } written[] = { { "windows", o->how.windows }, { "keep", o->how.keep } };
     char *read = (char *)o->how.against;
+    if (o->how.keep != NULL &&
+        (strcmp(o->how.keep, "all") == 0 || strcmp(o->how.keep, "common") == 0))
+        return cli_usage("evaluate",
+                         "--keep expects a file, found '%s' (which columns are read is "
+                         "--columns-kept)",
+                         o->how.keep);
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
         const char *file = written[i].file;
         if (file != NULL && strcmp(file, "-") == 0)

@@ -206,6 +206,13 @@ static bool is_word(const cli_option *o, const char *text)
     return false;
 }
 
+/* Is this argument an operand, as far as can be seen: a file that is there, or named like one? */
+static bool is_operand(const char *text)
+{
+    struct stat s;
+    return text[0] == '-' || strpbrk(text, "./") != NULL || stat(text, &s) == 0;
+}
+
 /* A list with what the command line has given before; NULL: too long. What a file gives does not
  * join. */
 static const char *join(const cli_option *o, const void *options, const char *value)
@@ -236,7 +243,8 @@ static llap_status take_option(const cli_command *command, int argc, char **argv
     if (value == NULL) {
         const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
         if (!is_long && a[2] != '\0') value = a + 2; /* -n5 */
-        else if (o.alone != NULL && (next == NULL || !is_word(&o, next))) value = o.alone;
+        else if (o.alone != NULL && (next == NULL || (!is_word(&o, next) && is_operand(next))))
+            value = o.alone;
         else if (*i + 1 < argc) value = argv[++*i];
         else return cli_usage(command->name, "--%s expects %s", o.name, o.arg);
     }

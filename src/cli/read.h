@@ -36,7 +36,7 @@
     { .table = llap_read_options, .option = "agg" }, \
     { .table = llap_read_options, .option = "fill" }, \
     { .table = llap_read_options, .option = "row_min", .arg = "SHARE" }, \
-    { .table = llap_read_options, .option = "keep" }, \
+    { .table = llap_read_options, .option = "columns_kept" }, \
     { .table = llap_read_options, .option = "half" }
 /* clang-format on */
 

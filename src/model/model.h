@@ -80,6 +80,8 @@ typedef struct ll_model_frame {
     /* What training has seen: windows are parted by the time of their targets, or by entity. */
     bool               by_entity;
     int64_t            val_start, test_start; /* by time */
+    bool               has_times;             /* by time: are the next ones known? */
+    int64_t            part_times[3][2];      /* first and last row of training, validation, test */
     const uint8_t     *part;                  /* by entity: [n_entities] an ll_part */
     int64_t            n_known;
     const char *const *known; /* [n_known] columns that are given for the future too */

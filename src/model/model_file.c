@@ -60,6 +60,11 @@ static llap_status config_text(const llap_model *m, char **text)
     } else {
         ll_json_put_int(&w, "val_start", f->val_start);
         ll_json_put_int(&w, "test_start", f->test_start);
+        if (f->has_times) {
+            ll_json_open(&w, "part_times", '(');
+            for (int i = 0; i < 6; i++) ll_json_put_int(&w, NULL, f->part_times[i / 2][i % 2]);
+            ll_json_close(&w, ']');
+        }
     }
     put_names(&w, "known", f->known, f->n_known);
     put_names(&w, "static", f->statics, f->n_statics);
@@ -146,14 +151,30 @@ static llap_status check_size(const ll_json *j)
     return st;
 }
 
+/* First and last times of the parts, where the file has them. */
+static llap_status get_times(const ll_json *j, ll_model_frame *f)
+{
+    int64_t *v = NULL;
+    size_t   n = 0;
+    if (f->by_entity || !ll_json_has(j, "part_times")) return LLAP_OK;
+    llap_status st = ll_json_ints(j, "part_times", INT64_MIN, INT64_MAX, &v, &n);
+    if (st == LLAP_OK && n != 6)
+        st = ll_fail(LLAP_EFORMAT, "config: 'part_times': expected 6 numbers, found %zu", n);
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) f->part_times[i / 2][i % 2] = v[i];
+    f->has_times = st == LLAP_OK;
+    ll_free(v);
+    return st;
+}
+
 static llap_status get_frame(const ll_json *j, ll_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
-                                        "horizon", "step",      "gap",        "observed", "anchors",
-                                        "parts",   "val_start", "test_start", "network",  "stack",
-                                        "known",   "static",    "filling",    NULL };
+    static const char *const keys[] = { "size",       "axis",    "axis_unit",  "unit",
+                                        "context",    "horizon", "step",       "gap",
+                                        "observed",   "anchors", "parts",      "val_start",
+                                        "test_start", "network", "stack",      "known",
+                                        "static",     "filling", "part_times", NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -165,6 +186,7 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     }
     if (st == LLAP_OK) st = ll_json_int(j, "val_start", INT64_MIN, INT64_MAX, &f->val_start);
     if (st == LLAP_OK) st = ll_json_int(j, "test_start", INT64_MIN, INT64_MAX, &f->test_start);
+    if (st == LLAP_OK) st = get_times(j, f);
     if (st == LLAP_OK) st = check_size(j);
     if (st == LLAP_OK) st = ll_json_enum(j, "axis", axis_names, &axis);
     if (st == LLAP_OK) st = ll_json_int(j, "axis_unit", 1, INT64_MAX, &f->axis_unit);

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 int64_t ll_usual_gap(const ll_gaps *g)
 {
@@ -69,20 +70,58 @@ static void add(moments *s, double x)
     s->m2 += d * (x - s->mean);
 }
 
-/* Values in standard deviations of training, and how many there are. */
-static moments measure(const llap_model *m, int64_t target, const llap_panel *p, int64_t var)
+/* Values of one target, series by series: y, missing ones NaN, and which are glitches. */
+typedef struct values {
+    double *y;    /* [n_rows], owned */
+    bool   *drop; /* [n_rows], owned */
+} values;
+
+static void values_deinit(values *v)
+{
+    ll_free(v->y);
+    ll_free(v->drop);
+}
+
+/* Single far readings say nothing about a unit. Where they are many they are no glitches. */
+static llap_status values_init(values *v, const llap_model *m, int64_t target, const llap_panel *p,
+                               int64_t var)
+{
+    const double few = 0.025;
+    const size_t rows = (size_t)p->n_rows;
+    double       n = 0, dropped = 0;
+    *v = (values){ .y = ll_new(rows, sizeof *v->y), .drop = ll_new(rows, sizeof *v->drop) };
+    if (v->y == NULL || v->drop == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t first = p->start[e], end = p->start[e + 1];
+        for (int64_t r = first; r < end; r++)
+            v->y[r] =
+                ll_panel_observed(p, r, var) ? (double)p->value[r * p->n_vars + var] : (double)NAN;
+        ll_chain_mark(m->anchor[target]->chain, ll_model_series(m, p->entity[e]), v->y + first,
+                      (size_t)(end - first), v->drop + first);
+        for (int64_t r = first; r < end; r++) n += !isnan(v->y[r]), dropped += v->drop[r];
+    }
+    if (dropped > few * n) memset(v->drop, 0, rows * sizeof *v->drop);
+    return LLAP_OK;
+}
+
+/* Values in standard deviations of training, and how many there are; all of them in *seen. */
+static moments measure(const llap_model *m, int64_t target, const llap_panel *p, const values *v,
+                       double *seen)
 {
     const ll_chain *c = m->anchor[target]->chain;
     const double   *mu = c->y_mu != NULL ? c->y_mu : c->mu;
     const double   *sd = c->y_sd != NULL ? c->y_sd : c->sd;
     moments         s = { 0 };
+    *seen = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
         const int64_t known = ll_model_entity(m, p->entity[e]);
         const size_t  k = known < 0 ? c->n_series : (size_t)known;
         assert(k <= c->n_series);
-        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
-            if (ll_panel_observed(p, r, var))
-                add(&s, ((double)p->value[r * p->n_vars + var] - mu[k]) / sd[k]);
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            if (isnan(v->y[r])) continue;
+            ++*seen;
+            if (!v->drop[r]) add(&s, (v->y[r] - mu[k]) / sd[k]);
+        }
     }
     return s;
 }
@@ -106,13 +145,19 @@ static double count_rows(const llap_model *m, const llap_panel *p, int64_t var)
     return (double)n;
 }
 
-static void compare_values(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
-                           const llap_log *log)
+static llap_status compare_values(const llap_model *m, int64_t target, const llap_panel *p,
+                                  int64_t var, const llap_log *log)
 {
-    const char     *name = m->frame.target[target];
-    const ll_chain *c = m->anchor[target]->chain;
-    const moments   s = measure(m, target, p, var);
-    const double    sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax(count_rows(m, p, var), 1);
+    const char       *name = m->frame.target[target];
+    const ll_chain   *c = m->anchor[target]->chain;
+    values            v;
+    double            seen = 0;
+    moments           s = { 0 };
+    const llap_status st = values_init(&v, m, target, p, var);
+    if (st == LLAP_OK) s = measure(m, target, p, &v, &seen);
+    values_deinit(&v);
+    if (st != LLAP_OK) return st;
+    const double sd = sqrt(s.m2 / fmax(s.n, 1)), share = seen / fmax(count_rows(m, p, var), 1);
     if (s.n == 0) {
         ll_logf(log, LLAP_LOG_WARNING, "%s: no observed value at all", ll_text_show(name).text);
     } else if (never_changed(c)) {
@@ -129,6 +174,7 @@ static void compare_values(const llap_model *m, int64_t target, const llap_panel
     if (s.n > 0 && share < 0.5 * then)
         ll_logf(log, LLAP_LOG_WARNING, "%s: %.2g %% of the cells are observed, in training %.2g %%",
                 ll_text_show(name).text, 100 * share, 100 * then);
+    return LLAP_OK;
 }
 
 /* Whether any target was observed within the context before the i-th forecast. */
@@ -163,9 +209,9 @@ llap_status ll_compare_with_training(const llap_model *m, const llap_panel *p, c
 {
     if (log == NULL || m->anchor == NULL) return LLAP_OK;
     compare_entities(m, p, log);
-    const llap_status st = compare_interval(m, p, log);
+    llap_status st = compare_interval(m, p, log);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
-        compare_values(m, v, p, var[v], log);
+        st = compare_values(m, v, p, var[v], log);
     if (st == LLAP_OK && q != NULL) compare_contexts(m, p, var, q, log);
     return st;
 }

@@ -27,8 +27,9 @@
 typedef struct asked {
     const llap_model       *m;
     const llap_panel       *p;
-    const int64_t          *var;  /* [n_targets] */
-    const uint8_t          *rows; /* [n_rows] those of given times; NULL: all */
+    const int64_t          *var;    /* [n_targets] */
+    const uint8_t          *rows;   /* [n_rows] those of given times; NULL: all */
+    uint8_t                *beyond; /* [n_rows] later than every reading; NULL: none. Owned */
     const llap_impute_opts *o;
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
@@ -50,7 +51,23 @@ static ll_anchor_from from_of(const asked *k)
 static bool asked_of(const asked *k, int64_t row, int64_t target)
 {
     if (k->rows != NULL) return k->rows[row] != 0;
+    if (k->beyond != NULL && k->beyond[row]) return false;
     return k->o->all || !ll_panel_observed(k->p, row, k->var[target]);
+}
+
+/* Rows behind the last reading of an entity that hold known inputs alone are no gaps: the future is
+ * asked for by forecasts. */
+static llap_status find_beyond(asked *k)
+{
+    const llap_panel *p = k->p;
+    if (k->m->frame.n_known == 0 || k->rows != NULL) return LLAP_OK;
+    k->beyond = ll_new((size_t)p->n_rows, sizeof *k->beyond);
+    if (k->beyond == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t read = ll_observed_until(p, e, k->var, k->m->frame.n_targets);
+        for (int64_t r = p->start[e] + read; r < p->start[e + 1]; r++) k->beyond[r] = 1;
+    }
+    return LLAP_OK;
 }
 
 static int64_t count_asked(const asked *k, int64_t target)
@@ -348,6 +365,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
                               : ll_backend_choose(o->device, o->precision, &k.backend);
     if (st == LLAP_OK) st = ll_target_columns(m, p, var);
     k.var = var;
+    if (st == LLAP_OK) st = find_beyond(&k);
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, NULL, o->log);
     k.place = to;
     k.view = &view;
@@ -364,6 +382,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
         *out = NULL;
     }
     ll_fill_view_deinit(&view);
+    ll_free(k.beyond);
     ll_free(to);
     ll_free(var);
     return st;

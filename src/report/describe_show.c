@@ -116,7 +116,8 @@ static void parts_json(ll_json_writer *w, const llap_description *d)
     ll_json_close(w, '}');
 }
 
-/* Of which times the parts are: each up to the time before the next one begins. */
+/* Of which times the parts are: each up to the time before the next one begins, and the first and
+ * last row of each. */
 static void borders_json(ll_json_writer *w, const llap_description *d)
 {
     const ll_model_frame *f = &d->m->frame;
@@ -127,6 +128,12 @@ static void borders_json(ll_json_writer *w, const llap_description *d)
     ll_json_put_string(w, "val_from", val.text);
     ll_json_put_string(w, "val_before", test.text);
     ll_json_put_string(w, "test_from", test.text);
+    for (int k = 0; f->has_times && k <= LL_PART_TEST; k++) {
+        ll_json_open(w, ll_part_name((ll_part)k), '{');
+        ll_json_put_string(w, "first", show_time(f, f->part_times[k][0]).text);
+        ll_json_put_string(w, "last", show_time(f, f->part_times[k][1]).text);
+        ll_json_close(w, '}');
+    }
     ll_json_close(w, '}');
 }
 

@@ -191,7 +191,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     if (st == LLAP_OK && n_own > 1) st = ll_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
         st = ll_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part,
-                               &e->seasons);
+                               &e->seasons, in->glitch);
     if (st == LLAP_OK) {
         ll_split_thin(split, w, e->part, e->stride, m->frame.by_entity);
         st = list_windows(w, split, e->part, &list);
@@ -221,7 +221,7 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
     ll_hidden_gaps       g = { 0 };
     const ll_forecaster *f[EVALUATION_MAX];
     llap_status          st = ll_hidden_gaps_init(&g, e->m, in->panel, in->var, in->scale, e->part,
-                                                  (uint64_t)e->seed, e->backend);
+                                                  (uint64_t)e->seed, in->glitch, e->backend);
     for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
     in->w = g.w;
     in->n = g.n_windows;

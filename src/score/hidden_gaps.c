@@ -414,11 +414,11 @@ static llap_status learn_errors(fill_set *s, ll_part part)
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-static llap_status set_init(fill_set *s, ll_part part)
+static llap_status set_init(fill_set *s, ll_part part, const uint8_t *glitch)
 {
     const int64_t n = s->m->frame.n_targets;
     llap_status   st = ll_hide_mask(s->p, s->var, n, s->hidden, &s->masked);
-    if (st == LLAP_OK) st = ll_readings_init(&s->r, s->masked, s->var, n);
+    if (st == LLAP_OK) st = ll_readings_init(&s->r, s->masked, s->var, n, glitch);
     if (st == LLAP_OK) {
         s->asked = ll_new((size_t)s->p->n_rows, (size_t)n);
         s->place = ll_new((size_t)s->p->n_rows, sizeof *s->place);
@@ -433,7 +433,7 @@ static llap_status set_init(fill_set *s, ll_part part)
 
 llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
                                 const int64_t *var, const ll_score_scale *scale, ll_part part,
-                                uint64_t seed, const ll_backend *backend)
+                                uint64_t seed, const uint8_t *glitch, const ll_backend *backend)
 {
     static const struct {
         const char *name;
@@ -460,7 +460,7 @@ llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const ll
         *g->set = (fill_set){
             .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden, .backend = backend
         };
-        st = set_init(g->set, part);
+        st = set_init(g->set, part, glitch);
     }
     if (st == LLAP_OK) st = list_windows(g, m, p, part);
     for (int i = 0; i < LL_FILLERS; i++)

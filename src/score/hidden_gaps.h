@@ -33,7 +33,7 @@ typedef struct ll_hidden_gaps {
 /* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. */
 llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
                                 const int64_t *var, const ll_score_scale *scale, ll_part part,
-                                uint64_t seed, const ll_backend *backend);
+                                uint64_t seed, const uint8_t *glitch, const ll_backend *backend);
 void        ll_hidden_gaps_deinit(ll_hidden_gaps *g); /* { 0 } is fine */
 
 #endif

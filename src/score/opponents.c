@@ -98,14 +98,14 @@ static llap_status learn(opponent_set *s, const ll_windows *w, const ll_split *s
 }
 
 static llap_status set_init(opponent_set *s, const int64_t *var, const ll_windows *w,
-                            const ll_split *split, ll_part scored)
+                            const ll_split *split, ll_part scored, const uint8_t *glitch)
 {
     const ll_model_frame *f = s->frame;
     s->leads = ll_leads_of_frame(f);
     for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / BAR_MEMBERS);
     if (f->axis == LL_AXIS_CALENDAR && f->step <= 6 * LL_NS_PER_HOUR)
         s->n_days = f->context / LL_NS_PER_DAY < DAYS_MAX ? f->context / LL_NS_PER_DAY : DAYS_MAX;
-    llap_status st = ll_readings_init(&s->r, s->p, var, f->n_targets);
+    llap_status st = ll_readings_init(&s->r, s->p, var, f->n_targets, glitch);
     if (st == LLAP_OK) st = take_climates(s, w, split);
     if (st == LLAP_OK) st = learn(s, w, split, scored);
     return st;
@@ -199,13 +199,14 @@ static llap_status add_opponent(ll_opponents *o, const opponent *who, int k)
 
 llap_status ll_opponents_init(ll_opponents *o, const ll_model_frame *frame,
                               const ll_score_scale *scale, const int64_t *var, const ll_windows *w,
-                              const ll_split *split, ll_part scored, const ll_seasons *seasons)
+                              const ll_split *split, ll_part scored, const ll_seasons *seasons,
+                              const uint8_t *glitch)
 {
     assert(split->n_windows == w->n && seasons->n <= LL_SEASONS);
     *o = (ll_opponents){ .set = ll_new(1, sizeof *o->set) };
     if (o->set == NULL) return LLAP_ENOMEM;
     *o->set = (opponent_set){ .frame = frame, .p = w->panel, .scale = scale, .seasons = *seasons };
-    llap_status st = set_init(o->set, var, w, split, scored);
+    llap_status st = set_init(o->set, var, w, split, scored, glitch);
     for (size_t i = 0; st == LLAP_OK && i < sizeof list / sizeof *list; i++)
         for (int k = 0, n = how_many(&list[i], o->set); st == LLAP_OK && k < n; k++)
             st = add_opponent(o, &list[i], k);

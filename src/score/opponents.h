@@ -54,10 +54,13 @@ typedef struct ll_opponents {
 
 /* w and split are of the whole panel, nothing thinned out, and say what is training; `scored` is
  * the part to be forecast. frame, scale ([n_targets,n_entities]) and the panel are borrowed until
- * deinit; the seasons are copied. */
+ * deinit; the seasons are copied. Readings that are glitches ([n_rows,n_targets], borrowed until
+ * return; NULL: none) are in no context and no climate, as the model has it. They were told with
+ * the readings after them: at the end of a context that is a favour to the opponents. */
 llap_status ll_opponents_init(ll_opponents *o, const ll_model_frame *frame,
                               const ll_score_scale *scale, const int64_t *var, const ll_windows *w,
-                              const ll_split *split, ll_part scored, const ll_seasons *seasons);
+                              const ll_split *split, ll_part scored, const ll_seasons *seasons,
+                              const uint8_t *glitch);
 void        ll_opponents_deinit(ll_opponents *o); /* { 0 } is fine */
 
 #endif

@@ -7,7 +7,9 @@
 #include <assert.h>
 #include <math.h>
 
-static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64_t var)
+/* Readings of one target: glitch [n_rows] stands every `step` bytes, or is NULL. */
+static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64_t var,
+                               const uint8_t *glitch, int64_t step)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n_rows; i++) n += ll_panel_observed(p, i, var);
@@ -22,6 +24,7 @@ static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64
         r->start[e] = n;
         for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
             if (!ll_panel_observed(p, i, var)) continue;
+            if (glitch != NULL && glitch[i * step]) continue;
             r->row[n] = i;
             r->time[n] = p->time[i];
             r->value[n++] = (double)p->value[i * p->n_vars + var];
@@ -32,12 +35,13 @@ static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64
 }
 
 llap_status ll_readings_init(ll_readings *r, const llap_panel *p, const int64_t *var,
-                             int64_t n_targets)
+                             int64_t n_targets, const uint8_t *glitch)
 {
     *r = (ll_readings){ .n_targets = n_targets, .n_entities = p->n_entities };
     r->of = ll_new((size_t)n_targets, sizeof *r->of);
     llap_status st = r->of == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (int64_t k = 0; st == LLAP_OK && k < n_targets; k++) st = take_target(&r->of[k], p, var[k]);
+    for (int64_t k = 0; st == LLAP_OK && k < n_targets; k++)
+        st = take_target(&r->of[k], p, var[k], glitch == NULL ? NULL : glitch + k, n_targets);
     if (st != LLAP_OK) ll_readings_deinit(r);
     return st;
 }

@@ -2,7 +2,7 @@
  * scale that scores are taken on.
  *
  *     ll_readings r;
- *     st = ll_readings_init(&r, panel, var, n_targets);
+ *     st = ll_readings_init(&r, panel, var, n_targets, glitch);
  *     ll_readings_range s = ll_readings_within(&r, target, entity, first_row, end_row);
  *     for (int64_t i = s.first; i < s.end; i++) use(r.of[target].time[i], r.of[target].value[i]);
  *     ll_readings_deinit(&r);
@@ -24,9 +24,10 @@ typedef struct ll_readings {
     ll_target_readings *of; /* [n_targets] */
 } ll_readings;
 
-/* Copies; p and var [n_targets] are borrowed until return. */
+/* Copies, without the readings that are glitches ([n_rows,n_targets], as ll_glitches has them;
+ * NULL: none). All are borrowed until return. */
 llap_status ll_readings_init(ll_readings *r, const llap_panel *p, const int64_t *var,
-                             int64_t n_targets);
+                             int64_t n_targets, const uint8_t *glitch);
 void        ll_readings_deinit(ll_readings *r); /* { 0 } is fine */
 
 typedef struct ll_readings_range {

@@ -93,6 +93,21 @@ static llap_status parse_shares(const char *text, ll_split_opts *out)
                    ll_text_show(text).text);
 }
 
+/* First and last row of each part, by time. */
+static void find_times(const llap_panel *p, ll_model_frame *f)
+{
+    bool any[3] = { false };
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        const int64_t t = p->time[r];
+        const int     k = t < f->val_start ? 0 : t < f->test_start ? 1 : 2;
+        int64_t      *of = f->part_times[k];
+        if (!any[k] || t < of[0]) of[0] = t;
+        if (!any[k] || t > of[1]) of[1] = t;
+        any[k] = true;
+    }
+    f->has_times = any[0] && any[1] && any[2];
+}
+
 /* Borders of the times, or of every entity its part, drawn by seed. */
 static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, const ll_windows *w,
                               ll_model_frame *f, uint8_t *part)
@@ -106,6 +121,7 @@ static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, con
     if (st != LLAP_OK) return st;
     f->val_start = split->val_start;
     f->test_start = split->test_start;
+    if (!f->by_entity) find_times(p, f);
     memset(part, LL_PART_TEST, (size_t)p->n_entities); /* without a window: never seen */
     for (int64_t i = 0; i < w->n; i++) part[w->at[i].entity] = split->part[i];
     ll_split_destroy(split);

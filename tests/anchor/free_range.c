@@ -2,6 +2,7 @@
  * ends. */
 #include "anchor/chain/chain.h"
 #include "anchor/chain/glitch.h"
+#include "anchor/drift.h"
 #include "anchor/model.h"
 #include "dense.h"
 
@@ -318,6 +319,80 @@ static void growth_goes_on(void **state)
     ll_anchor_model_destroy(m);
 }
 
+/* Prices are taken for walks: the simplest candidate has to be the better one, by no margin. On
+ * these it is so by less than 1 %. */
+static void prices_walk(void **state)
+{
+    (void)state;
+    static const uint64_t seed[] = { 13, 15, 20 };
+    static bed            b;
+    int                   walks = 0;
+    for (size_t k = 0; k < 3; k++) {
+        dice   d = { seed[k] };
+        double x = 4;
+        for (int i = 0; i < ROWS; i++) {
+            x += .01 * roll_normal(&d);
+            b.t[i] = i;
+            b.y[i] = exp(x);
+        }
+        ll_anchor_model *m = fit_bed(&b, 60, 10, false);
+        const bool       walk = m->kernel.n_terms == 1;
+        assert_true(!walk || (m->kernel.drift == LL_ANCHOR_LEVEL && m->kernel.innovation));
+        walks += walk;
+        ll_anchor_model_destroy(m);
+    }
+    assert_true(walks >= 2);
+}
+
+/* Share of the levels of validation outside those of training, and of the values. */
+static double levels_outside(double growth, double *values)
+{
+    static double          t[1200], y[1200];
+    static ll_origin       at[1200];
+    const ll_series        s = { .n = 1200, .t = t, .y = y }, train = { .n = 900, .t = t, .y = y };
+    const size_t           rows = 900;
+    const ll_anchor_spec   spec = { .context = 14 * 24, .horizon = 24 };
+    dice                   d = { 3 };
+    ll_chain_opts          o = LL_CHAIN_DEFAULT;
+    ll_chain              *c = NULL;
+    ll_anchor_model       *m = NULL;
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
+    double                 share = -1;
+    o.curve = LL_CURVE_TAILS;
+    o.climate = true;
+    o.gap = 6;
+    for (int i = 0; i < 1200; i++) {
+        t[i] = 438288 + 6 * i;
+        y[i] =
+            50 + 12 * sin(t[i] * 6.283185307179586 / 24) + 3 * roll_normal(&d) + growth * i / 1200;
+        at[i] = (ll_origin){ 0, t[i] };
+    }
+    CHECK_OK(ll_chain_fit(&train, 1, &o, &c));
+    *values = 0;
+    for (int i = 900; i < 1200; i++) *values += (y[i] < c->low[0] || y[i] > c->high[0]) / 300.0;
+    CHECK_OK(ll_anchor_model_create(&spec, c, &k, 4, &m));
+    const ll_anchor_data data = { .series = &s,
+                                  .n_series = 1,
+                                  .train_rows = &rows,
+                                  .train = at + 56,
+                                  .n_train = 840,
+                                  .valid = at + 900,
+                                  .n_valid = 296 };
+    CHECK_OK(anchor_levels_outside(&data, m, &share));
+    ll_anchor_model_destroy(m);
+    return share;
+}
+
+/* Values stay within the range of training, because a season is larger than the growth. */
+static void seasons_hide_no_growth(void **state)
+{
+    (void)state;
+    double values;
+    assert_true(levels_outside(0, &values) < .25 && values < .02);
+    assert_true(levels_outside(9, &values) > .9 && values < .1);
+    assert_true(levels_outside(-9, &values) > .9 && values < .1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +404,8 @@ int main(void)
         cmocka_unit_test(weekly_profile),
         cmocka_unit_test(a_level_shift_is_followed),
         cmocka_unit_test(growth_goes_on),
+        cmocka_unit_test(prices_walk),
+        cmocka_unit_test(seasons_hide_no_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

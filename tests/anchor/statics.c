@@ -136,6 +136,16 @@ static void columns_that_tell_nothing_are_not_used(void **state)
     CHECK_OK(ll_statics_fit(s, t.column, t.which, MANY, t.level, t.spread, t.loo));
     assert_true(s->level.error <= s->level.apart); /* never worse than the mean alone */
     ll_statics_destroy(s);
+    int used[2] = { 0 }; /* of noise, and of as much noise as effect */
+    for (int k = 0; k < 200; k++) {
+        for (size_t i = 0; i < MANY; i++)
+            t.level[i] = roll_normal(&d) + (k % 2) * (t.size[i] - 10) / 2;
+        CHECK_OK(ll_statics_describe(t.column, 2, t.use, MANY, &s));
+        CHECK_OK(ll_statics_fit(s, t.column, t.which, MANY, t.level, t.spread, t.loo));
+        used[k % 2] += isfinite(s->level.penalty) != 0;
+        ll_statics_destroy(s);
+    }
+    assert_true(used[0] <= 15 && used[1] >= 85);
     for (size_t i = 0; i < MANY; i++) t.kind[i] = "one", t.size[i] = 3;
     CHECK_OK(ll_statics_describe(t.column, 2, t.use, MANY, &s));
     assert_int_equal(s->n_terms, 0);

@@ -12,6 +12,7 @@ llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quic
 OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o n.safetensors -q -j 3 2>&1 |
     grep -o 'thread [0-9]*' | sort -u
 llapdiff info m.safetensors | sed -n 's/^v0: anchor: validation CRPS.*/poles of v0/p'
+llapdiff info m.safetensors --json | sed -n '/"split"/,/^  }/p'
 llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 -o f.csv && head -1 f.csv && wc -l <f.csv
 llapdiff forecast m.safetensors data.csv -q -n 3 --keep-samples --horizon 2h | cut -d, -f1,3,4 | sort | uniq -c
 llapdiff forecast m.safetensors - -q --json --quantiles 0.5 <data.csv | grep -c '"q0.5"'

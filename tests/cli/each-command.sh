@@ -20,6 +20,10 @@ full() { # of commands that print: standard output on a full disk
     [ $code = 1 ] || echo "llapdiff $* >/dev/full: exit $code"
 }
 for c in $(llapdiff help | sed -n 's/^  \([a-z]*\)  *.*/\1/p'); do try 2 "$c" --nonsense; done
+# No command has two options of one name.
+for c in $(llapdiff help | sed -n 's/^  \([a-z]*\)  *.*/\1/p'); do
+    llapdiff "$c" --help | sed -n 's/^  *\(-[a-z], \)*\(--[a-z-]*\).*/\2/p' | sort | uniq -d | sed "s/^/$c: twice /"
+done
 try 1 inspect none.csv
 try 1 train none.csv -c 2d --horizon 6h -o x
 try 1 forecast none data.csv

@@ -20,6 +20,12 @@ echo $?
 mkdir glitch
 awk -F, -v OFS=, 'NR == 1471 { $3 = 65535 } { print }' demand.csv >glitch/demand.csv
 llapdiff forecast demand.safetensors glitch/demand.csv --quantiles 0.5 -q | awk -F, 'NR > 1 && ($4 < 35 || $4 > 65)'
+# Rows of known inputs alone are no gaps: 24 of them stand behind the last reading.
+awk -F, -v OFS=, 'NR == 1400 { $2 = "" } { print }' demand.csv >gap.csv
+llapdiff impute demand.safetensors gap.csv -q | cut -d, -f3,4
+# Single far readings are no other unit.
+awk -F, -v OFS=, 'NR == 700 || NR == 900 { $2 = 65535 } { print }' demand.csv >far.csv
+llapdiff forecast demand.safetensors far.csv -q 2>&1 >/dev/null | grep -c "another unit"
 # Periods and known inputs are tried in one training.
 awk 'BEGIN { srand(5); print "time,y,x"; for (i = 0; i < 900; i++) { w = .9 * w + rand() - .5
     printf "%d,%.3f,%.3f\n", i, sin(i * 6.2832 / 11.3) + w + (rand() - .5) / 5, w } }' >numbers.csv

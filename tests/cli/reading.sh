@@ -21,7 +21,7 @@ llapdiff inspect f.csv --grid 1h | head -1
 printf 'entity,time,a,b\nx,2024-01-01T00:00Z,1,2.0001\nx,2024-01-01T01:00Z,,3\nx,2024-01-01T02:00Z,,\ny,2024-01-01T00:00Z,4,\n' >g.csv
 llapdiff inspect g.csv --fill forward | sed -n 3p
 llapdiff inspect g.csv --row-min 0.6 | head -1
-llapdiff inspect g.csv --keep common | tail -1 | cut -c 1-12
+llapdiff inspect g.csv --columns-kept common | tail -1 | cut -c 1-12
 llapdiff inspect g.csv --half yes -q | tail -1 | awk '{ print $1, $3 }'
 llapdiff inspect g.csv --row-min 2
 llapdiff inspect g.csv --fill backward

@@ -14,3 +14,6 @@ try version --threads 0
 try version --threads 1.5
 try help nothing
 try help --completion fish
+try forecast --total bogus model data.csv
+try forecast --total none.model none.csv
+try evaluate model data.csv --keep common

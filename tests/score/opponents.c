@@ -170,6 +170,32 @@ static void points_are_what_they_say(void **state)
     ll_arena_deinit(&arena);
 }
 
+static double spiked(int64_t hour) { return hour == 320 ? 65535 : ramp(hour); }
+
+/* A reading that is a glitch to the model is none to its opponents either. */
+static void glitches_are_in_no_context(void **state)
+{
+    (void)state;
+    stage    s;
+    ll_arena arena = { 0 };
+    stage_init(&s, panel_of(spiked, 400, 280), "a", 400);
+    uint8_t *glitch = ll_new((size_t)s.p->n_rows, 1);
+    int64_t  at = 0; /* a window that ends with it */
+    for (int64_t r = 0; r < s.p->n_rows; r++) glitch[r] = s.p->value[r] > 1000;
+    while (at < s.n && s.list[at].origin != 320 * HOUR) at++;
+    assert_true(at < s.n);
+    const ll_forecast_window *w = &s.list[at];
+    assert_true(middle(ask_one(&s, "last_value", w, &arena), w, 0) > 1000);
+    ll_opponents_deinit(&s.o);
+    CHECK_OK(ll_opponents_init(&s.o, &s.frame, s.scale, &s.var, s.w, s.split, LL_PART_TEST,
+                               &(ll_seasons){ 0 }, glitch));
+    assert_true(fabs(middle(ask_one(&s, "last_value", w, &arena), w, 0) - ramp(319)) < 1e-9);
+    assert_true(fabs(middle(ask_one(&s, "linear", w, &arena), w, 9) - ramp(330)) < 1e-6);
+    ll_free(glitch);
+    stage_deinit(&s);
+    ll_arena_deinit(&arena);
+}
+
 static double doubling(int64_t hour) { return exp2((double)(hour % 2) + (double)(hour / 100)); }
 
 /* Steps of the logarithm are log 2 up and down, with one of 0 and one of 2 log 2 sometimes. */
@@ -343,6 +369,7 @@ int main(void)
         cmocka_unit_test(opponents_equal_the_verified_ones),
         cmocka_unit_test(the_future_changes_nothing),
         cmocka_unit_test(points_are_what_they_say),
+        cmocka_unit_test(glitches_are_in_no_context),
         cmocka_unit_test(prices_walk_in_logarithms),
         cmocka_unit_test(seasons_are_read),
         cmocka_unit_test(seasons_fit_into_the_data),

@@ -55,7 +55,7 @@ static inline void stage_init(stage *s, llap_panel *p, const char *entity, int64
     ll_seasons seasons;
     CHECK_OK(ll_seasons_parse(NULL, &s->frame, &LL_AXIS_UTC, &seasons));
     CHECK_OK(ll_opponents_init(&s->o, &s->frame, s->scale, &s->var, s->w, s->split, LL_PART_TEST,
-                               &seasons));
+                               &seasons, NULL));
 }
 
 static inline void stage_deinit(stage *s)

@@ -130,7 +130,7 @@ static llap_status all_of_it(void *user)
     bootstrap_result result;
     llap_status      st = unit == NULL ? LLAP_ENOMEM
                                        : ll_opponents_init(&mine.o, &s->frame, s->scale, &s->var, s->w,
-                                                           s->split, LL_PART_TEST, &day);
+                                                           s->split, LL_PART_TEST, &day, NULL);
     mine.n = 3;
     if (st == LLAP_OK) st = stage_score(&mine, unit, &out);
     if (st == LLAP_OK)

@@ -123,7 +123,7 @@ static void score(const stage *s, const char *name, scoring *out)
     hold_values(s, s->p);
     hold_values(s, s->carried);
     CHECK_OK(ll_opponents_init(&o, &s->frame, s->scale, s->var, s->w, s->split, LL_PART_TEST,
-                               &(ll_seasons){ 0 }));
+                               &(ll_seasons){ 0 }, NULL));
     for (int i = 0; i < o.n; i++)
         if (strcmp(o.f[i].name, name) == 0) f = &o.f[i];
     assert_non_null(f);

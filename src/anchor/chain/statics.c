@@ -223,25 +223,51 @@ double ll_ridge(const double *x, const double *y, size_t n, int32_t p, double pe
     return square;
 }
 
-/* The penalty with the least error. */
+/* Is the error of the ridge less than that of the mean alone by more than its standard error over
+ * the rows? Of several penalties one is always best, also of columns that tell nothing. */
+static bool clearly_better(const double *y, const double *by_mean, const double *loo, size_t n)
+{
+    double sum = 0.0, square = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const double before = y[i] - by_mean[i], now = y[i] - loo[i];
+        const double gain = before * before - now * now;
+        sum += gain;
+        square += gain * gain;
+    }
+    const double mean = sum / (double)n, var = fmax(square / (double)n - mean * mean, 0.0);
+    return mean > sqrt(var / (double)(n - 1));
+}
+
+/* Takes the ridge with this penalty into r and loo where its error is less than r's. */
+static llap_status try_ridge(ll_static_ridge *r, const double *x, const double *y, size_t n,
+                             int32_t p, double penalty, double *beta, double *out, double *loo)
+{
+    const double error = ll_ridge(x, y, n, p, penalty, beta, out);
+    if (isnan(error)) return ll_fail(LLAP_ENUMERIC, "static: the ridge is not finite");
+    if (isinf(penalty)) r->apart = error;
+    else if (!(error < r->error)) return LLAP_OK;
+    r->error = error;
+    r->penalty = penalty;
+    memcpy(r->beta, beta, ((size_t)p + 1) * sizeof *beta);
+    memcpy(loo, out, n * sizeof *loo);
+    return LLAP_OK;
+}
+
+/* The penalty with the least error, unless the mean alone is as good. */
 static llap_status fit_ridge(ll_static_ridge *r, const double *x, const double *y, size_t n,
                              int32_t p, double *loo)
 {
-    static const double penalties[] = { INFINITY, 100.0, 10.0, 1.0, .1, .01 };
-    const size_t        size = ((size_t)p + 1) * sizeof(double);
-    double             *beta = ll_new((size_t)p + 1, sizeof *beta), *out = ll_new(n, sizeof *out);
+    static const double penalties[] = { 100.0, 10.0, 1.0, .1, .01 };
+    double *beta = ll_new((size_t)p + 1, sizeof *beta), *out = ll_new(2 * n, sizeof *out);
+    double *by_mean = out + n;
     r->beta = ll_new((size_t)p + 1, sizeof *r->beta);
     llap_status st = beta == NULL || out == NULL || r->beta == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t k = 0; st == LLAP_OK && k < sizeof penalties / sizeof *penalties; k++) {
-        const double error = ll_ridge(x, y, n, p, penalties[k], beta, out);
-        if (isnan(error)) st = ll_fail(LLAP_ENUMERIC, "static: the ridge is not finite");
-        if (k == 0) r->apart = error;
-        if (st != LLAP_OK || (k > 0 && !(error < r->error))) continue;
-        r->error = error;
-        r->penalty = penalties[k];
-        memcpy(r->beta, beta, size);
-        memcpy(loo, out, n * sizeof *loo);
-    }
+    if (st == LLAP_OK) st = try_ridge(r, x, y, n, p, INFINITY, beta, out, loo);
+    if (st == LLAP_OK) memcpy(by_mean, loo, n * sizeof *loo);
+    for (size_t k = 0; st == LLAP_OK && k < sizeof penalties / sizeof *penalties; k++)
+        st = try_ridge(r, x, y, n, p, penalties[k], beta, out, loo);
+    if (st == LLAP_OK && isfinite(r->penalty) && !clearly_better(y, by_mean, loo, n))
+        st = try_ridge(r, x, y, n, p, INFINITY, beta, out, loo);
     ll_free(beta);
     ll_free(out);
     return st;
