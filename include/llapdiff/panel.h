@@ -63,6 +63,8 @@ typedef enum llap_read_words {
     LLAP_READ_WORDS_IGNORE, /* "ignore": columns of words are left out, with a warning */
     LLAP_READ_WORDS_CODE,   /* "code": they become 0, 1, ... */
     LLAP_READ_WORDS_ERROR,  /* "error" */
+    LLAP_READ_WORDS_AUTO,   /* "auto", the default: as "ignore", but an error where the words look
+                               like numbers */
 } llap_read_words;
 
 typedef enum llap_read_bad {

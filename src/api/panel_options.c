@@ -7,7 +7,7 @@
 static const char *const forms[] = { "", [LLAP_TABLE_WIDE] = "wide", [LLAP_TABLE_LONG] = "long", NULL };
 static const char *const headers[] = { "", [LLAP_READ_HEADER_YES] = "yes", [LLAP_READ_HEADER_NO] = "no", NULL };
 static const char *const codes[] = { "", [LLAP_READ_CODES_FIND] = "find", [LLAP_READ_CODES_KEEP] = "keep", NULL };
-static const char *const words[] = { "", [LLAP_READ_WORDS_IGNORE] = "ignore", [LLAP_READ_WORDS_CODE] = "code", [LLAP_READ_WORDS_ERROR] = "error", NULL };
+static const char *const words[] = { "", [LLAP_READ_WORDS_IGNORE] = "ignore", [LLAP_READ_WORDS_CODE] = "code", [LLAP_READ_WORDS_ERROR] = "error", [LLAP_READ_WORDS_AUTO] = "auto", NULL };
 static const char *const bads[] = { "", [LLAP_READ_BAD_ERROR] = "error", [LLAP_READ_BAD_MISSING] = "missing", NULL };
 static const char *const duplicates[] = { "", [LLAP_READ_DUPLICATES_LAST] = "last", [LLAP_READ_DUPLICATES_ERROR] = "error", NULL };
 static const char *const orders[] = { "", [LLAP_READ_UNORDERED_SORT] = "sort", [LLAP_READ_UNORDERED_ERROR] = "error", NULL };
@@ -38,7 +38,7 @@ static const llap_option read_options[] = {
     OPTION_TEXT(LIST, drop, NULL, "variables to leave out"),
     OPTION_TEXT(LIST, missing, NULL, "further words or numbers that mean missing"),
     OPTION_WORD(codes, "find", codes, "whether -200, -9999 and the like mean missing"),
-    OPTION_WORD(words, "ignore", words, "columns of words"),
+    OPTION_WORD(words, "auto", words, "columns of words; auto: leave out, unless they look like numbers"),
     OPTION_WORD(bad, "error", bads, "cells that cannot be read"),
     OPTION_WORD(duplicates, "last", duplicates, "values given twice"),
     OPTION_WORD(unordered, "sort", orders, "time that goes back"),

@@ -24,7 +24,7 @@ static void mistakes_are_named(void **state)
         { "x,time\n[m],[s]\n1,2020-01-01\n", LLAP_EFORMAT,
           "t.csv:2: column 2 'time': cannot tell how the time is written ('[s]')" },
         { "time,x\n1,999\n2,999\n3,\"1,000\"\n", LLAP_EFORMAT,
-          "t.csv:4: column 2 'x': expected a number, found '1,000'" },
+          "t.csv:4: column 2 'x': '1,000' may be 1000 or 1, and no other cell shows which" },
         { "a,b\n1,2\n3,4\n", LLAP_EFORMAT,
           "t.csv: no time column found: name it; its columns are 'a', 'b'" },
         { "entity,time,x\na,1,2\n,2,3\n", LLAP_EFORMAT,

@@ -1,8 +1,8 @@
 /* src/data/csv: delimited text to panels and back.
  *
  *   token.h           fields and records, nothing about meaning
- *   sample.h, schema.h, words.h:
- *                     the first lines; what the columns are
+ *   sample.h, marks.h, schema.h, words.h:
+ *                     the first lines; points and thousands; what the columns are
  *   variables.h       cells to values; bad cells get their message here
  *   reader.h, bulk.h  records to rows; usual rows by several threads
  *   codes.h           what only all values together tell
@@ -44,6 +44,7 @@ typedef enum ll_csv_form { LL_CSV_AUTO, LL_CSV_WIDE, LL_CSV_LONG } ll_csv_form;
 
 /* What becomes of a column whose cells are words. */
 typedef enum ll_csv_text {
+    LL_CSV_TEXT_AUTO,   /* as IGNORE; LLAP_EFORMAT where its words look like numbers */
     LL_CSV_TEXT_IGNORE, /* left out; a warning counts its cells */
     LL_CSV_TEXT_CODE,   /* 0, 1, ... in byte order of all its words */
     LL_CSV_TEXT_ERROR,
@@ -104,6 +105,7 @@ typedef struct ll_csv_report {
     int64_t           skipped_files;                /* of folders, without the time column */
     int64_t           empty_lines;                  /* also lines of separators only */
     int64_t           text_cells;                   /* words in columns left out */
+    int64_t           grouped_cells;                /* 1,234.5 and its like */
     int64_t           bad_cells;      /* could not be read, taken as missing on request */
     int64_t           infinite_cells; /* inf, or too large for a float */
     int64_t           out_of_range;   /* outside valid_min .. valid_max */

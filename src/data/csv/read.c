@@ -91,7 +91,7 @@ static void say_columns(load *l)
         const ll_csv_role role = s->column[c].role;
         const bool        named = s->header && (role == LL_CSV_COUNTER || role == LL_CSV_WORDS ||
                                          (role == LL_CSV_NOTHING && s->is_long));
-        if (!named || (role == LL_CSV_WORDS && l->o->text != LL_CSV_TEXT_IGNORE)) continue;
+        if (!named || (role == LL_CSV_WORDS && l->o->text > LL_CSV_TEXT_IGNORE)) continue;
         say(line, "%s%s", first ? "; not numbers: " : ", ", s->column[c].name);
         first = false;
     }
@@ -101,6 +101,8 @@ static void say_columns(load *l)
 static void say_result(load *l, const llap_panel *p)
 {
     char *line = l->report.decision[0];
+    if (l->report.grouped_cells > 0)
+        say(line, "; numbers with thousands set apart: %lld", (long long)l->report.grouped_cells);
     say(line, "; missing: empty, NA and the like");
     for (size_t i = 0; i < l->codes.n; i++) {
         char text[LL_NUMBER_PRINT];
@@ -269,6 +271,7 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         return st;
     }
     l->report.text_cells += vs->text_cells;
+    l->report.grouped_cells = vs->grouped_cells;
     l->report.bad_cells = vs->bad_cells;
     l->report.infinite_cells = vs->infinite_cells;
     l->report.out_of_range = vs->out_of_range;

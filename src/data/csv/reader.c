@@ -317,6 +317,7 @@ static llap_status bind(ll_csv_reader *r)
 {
     const ll_csv_schema *s = &r->schema;
     llap_status          st = LLAP_OK;
+    if (s->refusal != NULL) return ll_fail(LLAP_EFORMAT, "%s", s->refusal);
     r->entity_column = s->n_columns;
     r->entity_len = SIZE_MAX;
     r->n_use = 0;

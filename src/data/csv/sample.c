@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/number.h"
+#include "data/csv/marks.h"
 
 #include <strings.h>
 
@@ -132,46 +132,6 @@ static llap_status cut_sample(ll_csv_sample *s, const char *text, size_t n, int6
     return st;
 }
 
-/* 1,234 and 1,234,567: where commas part the fields, one in a number parts thousands. To read it as
- * the point would be wrong by a factor that nobody sees. */
-static bool is_grouped(ll_csv_field f)
-{
-    size_t       digits = 0, groups = 0;
-    const size_t start = f.len > 0 && (f.text[0] == '-' || f.text[0] == '+');
-    if (start < f.len && f.text[start] == '0') return false; /* 0,125 */
-    for (size_t i = start; i < f.len; i++)
-        if (f.text[i] == ',') {
-            if (digits == 0 || digits > 3 || (groups > 0 && digits != 3)) return false;
-            groups++;
-            digits = 0;
-        } else if (f.text[i] < '0' || f.text[i] > '9') return false;
-        else digits++;
-    return groups > 0 && digits == 3;
-}
-
-/* A comma is the point when cells are numbers with it that are none without. */
-static char find_decimal(const ll_csv_sample *s)
-{
-    size_t with_point = 0, with_comma = 0;
-    if (s->dialect.separator == ',') {
-        bool any_quoted = false;
-        for (size_t r = 0; r < s->n_records && !any_quoted; r++)
-            for (size_t c = 0; c < s->record[r].n; c++) any_quoted |= s->record[r].field[c].quoted;
-        if (!any_quoted) return '.';
-    }
-    for (size_t r = 0; r < s->n_records; r++)
-        for (size_t c = 0; c < s->record[r].n; c++) {
-            const ll_csv_field f = ll_csv_cell(s, r, c);
-            double             x;
-            if (s->dialect.separator == ',' && is_grouped(f)) continue;
-            if (memchr(f.text, ',', f.len) != NULL)
-                with_comma += ll_number_double(f.text, f.len, ',', &x) != LL_NUMBER_NONE;
-            else if (memchr(f.text, '.', f.len) != NULL)
-                with_point += ll_number_double(f.text, f.len, '.', &x) != LL_NUMBER_NONE;
-        }
-    return with_comma > with_point ? ',' : '.';
-}
-
 /* Control characters do not occur in tables. */
 static llap_status check_text(const char *name, const char *text, size_t n)
 {
@@ -204,7 +164,7 @@ llap_status ll_csv_sample_init(ll_csv_sample *s, const char *name, const char *t
         st = ll_fail(LLAP_ELIMIT, "%s:1: the first line is longer than %zu bytes", name,
                      o->max_line);
     if (st == LLAP_OK && s->n_records == 0) st = ll_fail(LLAP_EFORMAT, "%s: is empty", name);
-    if (st == LLAP_OK) s->decimal = o->decimal == '\0' ? find_decimal(s) : o->decimal;
+    if (st == LLAP_OK) s->decimal = o->decimal == '\0' ? ll_csv_find_decimal(s) : o->decimal;
     return st;
 }
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/time/time.h"
+#include "data/csv/marks.h"
 #include "data/csv/words.h"
 #include "data/names.h"
 #include "data/number.h"
@@ -28,8 +29,7 @@ typedef struct content {
 
 static bool is_number(const finder *f, ll_csv_field cell)
 {
-    double x;
-    return ll_number_double(cell.text, cell.len, f->s->decimal, &x) != LL_NUMBER_NONE;
+    return ll_csv_is_number(cell, f->s->decimal);
 }
 
 static content look_at(const finder *f, size_t column)
@@ -477,7 +477,7 @@ llap_status ll_csv_schema_init(ll_csv_schema *s, const char *name, const ll_csv_
     if (st == LLAP_OK) st = find_form(&f);
     if (st == LLAP_OK) st = find_entity(&f);
     if (st == LLAP_OK) set_rest(&f);
-    return st;
+    return st == LLAP_OK ? ll_csv_find_refusal(s, name, sample, f.first, o) : st;
 }
 
 void ll_csv_schema_deinit(ll_csv_schema *s)

@@ -42,6 +42,7 @@ typedef struct ll_csv_schema {
     char           time_format[LL_CLOCK_TEXT]; /* as ll_clock_init takes it */
     char           time_unit[32];              /* "" : none */
     const char    *renamed; /* what a column is called whose name came before; NULL: none */
+    const char    *refusal; /* why no number can be trusted, as a message; NULL: nothing */
     ll_arena       text;
 } ll_csv_schema;
 
@@ -50,6 +51,13 @@ typedef struct ll_csv_schema {
 llap_status ll_csv_schema_init(ll_csv_schema *s, const char *name, const ll_csv_sample *sample,
                                const ll_csv_opts *o);
 void        ll_csv_schema_deinit(ll_csv_schema *s);
+
+/* ---- refusal.c ---- */
+
+/* Sets s->refusal where numbers of a wanted column can be read in two ways that differ, or where a
+ * column of words would be left out that looks like numbers. first: record of data. */
+llap_status ll_csv_find_refusal(ll_csv_schema *s, const char *file, const ll_csv_sample *sample,
+                                size_t first, const ll_csv_opts *o);
 
 /* ---- timeguess.c ---- */
 

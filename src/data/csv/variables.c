@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/number.h"
+#include "data/csv/marks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +37,17 @@ static const char *panel_name(const ll_csv_opts *o, const char *name, size_t len
         if (strlen(old) == len && memcmp(old, name, len) == 0) return *entry;
     }
     return NULL;
+}
+
+bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name)
+{
+    size_t unused;
+    return panel_name(o, name, strlen(name), &unused) != NULL;
+}
+
+bool ll_csv_is_made_of_words(const ll_csv_opts *o, const char *name)
+{
+    return listed(o->circular, name, strlen(name)) || listed(o->coded, name, strlen(name));
 }
 
 static ll_csv_treatment treatment_of(const ll_csv_opts *o, const char *name, size_t len,
@@ -111,8 +122,12 @@ llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
     vs->missing = ll_new(n, sizeof *vs->missing);
     if (vs->missing == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        double x;
-        if (ll_number_double(o->missing[i], strlen(o->missing[i]), '.', &x) != LL_NUMBER_NONE)
+        const char  *text = o->missing[i];
+        char         plain[LL_NUMBER_TEXT];
+        const size_t len = ll_number_ungroup(text, strlen(text), '.', plain);
+        double       x;
+        if (ll_number_double(len > 0 ? plain : text, len > 0 ? len : strlen(text), '.', &x) !=
+            LL_NUMBER_NONE)
             vs->missing[vs->n_missing++] = x;
     }
     vs->plain = vs->n_missing == 0 && isinf(o->valid_min) && isinf(o->valid_max) &&
@@ -228,9 +243,13 @@ static float accept(ll_csv_variables *vs, float x)
 
 static llap_status read_number(ll_csv_variables *vs, ll_csv_field f, char decimal, float *x)
 {
-    float                value;
-    const ll_number_kind kind = ll_number_float(f.text, f.len, decimal, &value);
+    float          value;
+    ll_number_kind kind = ll_number_float(f.text, f.len, decimal, &value);
     *x = NAN;
+    if (kind == LL_NUMBER_NONE && !is_missing(vs, f)) {
+        kind = ll_csv_number(f, decimal, &value);
+        vs->grouped_cells += kind != LL_NUMBER_NONE;
+    }
     if (kind == LL_NUMBER_FINITE) *x = accept(vs, value);
     else if (kind == LL_NUMBER_INFINITE) vs->infinite_cells++;
     else if (!is_missing(vs, f)) return bad_cell(vs, f, "a number");

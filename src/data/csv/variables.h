@@ -35,14 +35,19 @@ typedef struct ll_csv_variables {
     uint32_t         n_words;
 
     int64_t bad_cells, infinite_cells, out_of_range, missing_numbers, text_cells;
-    bool    plain;    /* a number is a value: no range, no codes given */
-    int64_t suspects; /* values that might be codes for missing */
+    int64_t grouped_cells; /* numbers with their thousands set apart */
+    bool    plain;         /* a number is a value: no range, no codes given */
+    int64_t suspects;      /* values that might be codes for missing */
 
     const ll_csv_opts *o;
     ll_panel_builder  *builder;
     double            *missing; /* the options' words that are numbers */
     size_t             n_missing;
 } ll_csv_variables;
+
+/* Whether the options ask for a variable, and whether to make its words numbers. */
+bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name);
+bool ll_csv_is_made_of_words(const ll_csv_opts *o, const char *name);
 
 /* Borrows opts and builder until deinit. The caller owns *vs, also after a failure. */
 llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
