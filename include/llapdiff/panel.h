@@ -138,6 +138,7 @@ typedef struct llap_read_opts {
     char        separator;
     char        decimal;
     char        quote;    /* 0: '"' */
+    const char *comment;  /* what lines of comment begin with: "#"; "": there are none */
     const char *columns;  /* variables wanted, "new=old" renames */
     const char *drop;     /* variables not wanted */
     const char *missing;  /* further words or numbers that mean missing */

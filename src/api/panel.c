@@ -72,12 +72,16 @@ static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c
     c->separator = o->separator;
     c->decimal = o->decimal;
     c->skip_lines = o->skip_lines;
+    c->comment = o->comment;
     c->quote = o->quote;
     c->log = o->log;
     csv_choices(o, c);
     llap_status st = LLAP_OK;
     if (o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
         st = ll_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
+    if (st == LLAP_OK && o->comment != NULL && strlen(o->comment) > 2)
+        st = ll_fail(LLAP_EOPTION, "comment: expected one or two characters, found '%s'",
+                     ll_text_show(o->comment).text);
     if (st == LLAP_OK && o->columns != NULL && o->columns[strspn(o->columns, ",")] == '\0')
         st = ll_fail(LLAP_EOPTION, "columns: no name given");
     if (st == LLAP_OK) st = split_list(a, o->columns, &c->columns);
@@ -137,11 +141,11 @@ static llap_status check_times(const llap_read_opts *o)
 /* What only texts need. */
 static llap_status refuse_csv_options(const llap_read_opts *given)
 {
-    static const char *const text_only[] = { "variable",  "value",     "time_format", "time_unit",
-                                             "zone",      "twice",     "separator",   "decimal",
-                                             "quote",     "form",      "header",      "codes",
-                                             "words",     "bad",       "circular",    "coded",
-                                             "unordered", "skip_lines" };
+    static const char *const text_only[] = { "variable",  "value",      "time_format", "time_unit",
+                                             "zone",      "twice",      "separator",   "decimal",
+                                             "quote",     "form",       "header",      "codes",
+                                             "words",     "bad",        "circular",    "coded",
+                                             "unordered", "skip_lines", "comment" };
     for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
         if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
             return ll_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",

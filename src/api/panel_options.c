@@ -34,6 +34,7 @@ static const llap_option read_options[] = {
     OPTION_WORD(form, NULL, forms, "a row per time, or a row per value"),
     OPTION_WORD(header, NULL, headers, "whether the first line names the columns"),
     OPTION_INTEGER(skip_lines, "0", 0, 1e9, "lines in front of the table"),
+    OPTION_TEXT(TEXT, comment, NULL, "beginning of comment lines: # or // ; '' for none"),
     OPTION_TEXT(LIST, columns, NULL, "variables to read; new=old renames"),
     OPTION_TEXT(LIST, drop, NULL, "variables to leave out"),
     OPTION_TEXT(LIST, missing, NULL, "further words or numbers that mean missing"),

@@ -21,6 +21,7 @@
     { .table = llap_read_options, .option = "form" }, \
     { .table = llap_read_options, .option = "header" }, \
     { .table = llap_read_options, .option = "skip_lines" }, \
+    { .table = llap_read_options, .option = "comment" }, \
     { .table = llap_read_options, .option = "columns" }, \
     { .table = llap_read_options, .option = "drop" }, \
     { .table = llap_read_options, .option = "missing" }, \

@@ -76,12 +76,105 @@ static void numbers_are_not_left_out_as_words(void **state)
            "t@1:5 t@2:6");
 }
 
+static void comments_are_passed_over(void **state)
+{
+    (void)state;
+    expect("# made by x\n# \"quoted, never closed\ntime,x\n1,2\n2,3\n", "t@1:2 t@2:3");
+    expect("%\n% 50 % of it, is text\ntime,x\n1,2\n", "t@1:2");
+    expect("// a\n\n// b\ntime;x\n1;2,5\n", "t@1:2.5");
+    expect("time,x\n1,2\n# sensor changed\n2,3\n3,4\n4,5\n", "t@1:2 t@2:3 t@3:4 t@4:5");
+    /* the header, and the units, as comments */
+    expect("# station 7\n#time,x\n1,2\n2,3\n", "t@1:2 t@2:3");
+    llap_panel   *p;
+    ll_csv_report report;
+    CHECK_OK(read_text("#YY  MM DD hh mm WVHT  DPD\n#yr  mo dy hr mn    m  sec\n2020 01 01 00 "
+                       "50  1.5  4.2\n2020 01 01 01 50  1.6  4.3\n",
+                       &LL_CSV_DEFAULT, &p, &report));
+    assert_int_equal(p->n_rows, 2);
+    assert_string_equal(p->var[0], "WVHT");
+    assert_int_equal(p->time[1] - p->time[0], 3600 * second);
+    assert_int_equal(report.comment_lines, 2);
+    assert_non_null(strstr(report.decision[0], "a header in a comment"));
+    llap_panel_destroy(p);
+    /* names of entities are none */
+    expect("entity,time,x\n#1,1,2\n#2,1,3\na,1,4\n", "#1@1:2 #2@1:3 a@1:4");
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.comment = "";
+    expect_opts("entity,time,x\n# 1,1,2\na,1,3\nb,1,4\nc,1,4\nd,1,4\n", &o,
+                "# 1@1:2 a@1:3 b@1:4 c@1:4 d@1:4");
+    o.comment = "!";
+    expect_opts("!x\ntime,x\n1,2\n!2,3\n", &o, "t@1:2");
+    /* in the middle of many lines, for any number of threads */
+    char  *text = malloc(4000000);
+    size_t n = (size_t)sprintf(text, "# top\nentity,time,x\n");
+    for (int i = 0; i < 200000; i++)
+        n += (size_t)sprintf(text + n, i % 5000 == 7 ? "#e,%d,1\n" : "e,%d,1\n", i);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        o = LL_CSV_DEFAULT;
+        o.threads = threads;
+        CHECK_OK(ll_csv_read_memory("t.csv", text, n, &o, &p, &report));
+        assert_int_equal(p->n_rows, 200000 - 40);
+        assert_int_equal(p->n_entities, 1);
+        assert_int_equal(report.comment_lines, 41);
+        llap_panel_destroy(p);
+    }
+    free(text);
+}
+
+static void titles_and_headers_are_told_apart(void **state)
+{
+    (void)state;
+    expect("Station report\nmade 2024-01-01\ntime,x,y\n1,2,3\n2,3,4\n", "t@1:2,3 t@2:3,4");
+    expect("Kontoauszug;;\n;;\nDatum;Betrag;Saldo\n01.02.2024;5,5;6\n02.02.2024;1;2\n",
+           "t@1706745600:5.5,6 t@1706832000:1,2");
+    /* a header above names, and one below */
+    llap_panel *p = panel_of(",north,,south,\ntime,temp,hum,temp,hum\n1,2,3,4,5\n2,3,4,5,6\n");
+    assert_string_equal(p->var[0], "north temp");
+    assert_string_equal(p->var[1], "north hum");
+    assert_string_equal(p->var[3], "south hum");
+    llap_panel_destroy(p);
+    expect("x,time\n[m],[s]\n1,2020-01-01\n", "t@1577836800:1");
+    expect("time,x,y\n,\302\260C,%\n1,2,3\n2,3,4\n", "t@1:2,3 t@2:3,4");
+    /* a sparse first row is a row */
+    expect("2020-01-01,,\n2020-01-02,1,2\n2020-01-03,2,3\n",
+           "t@1577836800:-,- t@1577923200:1,2 t@1578009600:2,3");
+    /* files joined by hand */
+    expect("time,x\n1,2\ntime,x\n2,3\n", "t@1:2 t@2:3");
+    /* separators that close the lines of data, or those of the header; R leaves out a name */
+    expect("time,x\n1,2,\n2,3,\n", "t@1:2 t@2:3");
+    expect("time,x,,\n1,2\n2,3\n", "t@1:2 t@2:3");
+    expect("time x\n1 10 2\n2 20 3\n", "t@10:1,2 t@20:2,3");
+    refuse("time,x\n1,10,2\n2,20,3\n", "t.csv:2: expected 2 fields, found 3: decimal commas?");
+}
+
+static void the_end_may_sum_up(void **state)
+{
+    (void)state;
+    expect("time,x\n2020-01-01,2\n2020-01-02,3\nTotal,5\n", "t@1577836800:2 t@1577923200:3");
+    expect("time;x\n1;2\n2;3\nSumme;5\nMittelwert:;2,5\n\n", "t@1:2 t@2:3");
+    expect("entity,time,x\na,1,2\na,2,3\nTotal,,5\n", "a@1:2 a@2:3");
+    expect("time|x\n1|2\n2|3\n(2 rows)\n", "t@1:2 t@2:3");
+    llap_panel   *p;
+    ll_csv_report report;
+    CHECK_OK(read_text("time,x\n1,2\n2,3\nTotal,5\n", &LL_CSV_DEFAULT, &p, &report));
+    assert_int_equal(report.summary_lines, 1);
+    assert_int_equal(report.warnings, 1);
+    llap_panel_destroy(p);
+    /* nowhere else, and no other words */
+    refuse("time,x\n1,2\nTotal,2\n2,3\n3,4\n", "t.csv:3: column 1 'time'");
+    refuse("time,x\n1,2\n2,3\nlater,5\n", "t.csv:4: column 1 'time'");
+    refuse("time,x,y\n1,2,3\n2,3,4\n3,4\n", "t.csv:4: expected 3 fields, found 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thousands_are_read),
         cmocka_unit_test(a_thousandfold_is_not_guessed),
         cmocka_unit_test(numbers_are_not_left_out_as_words),
+        cmocka_unit_test(comments_are_passed_over),
+        cmocka_unit_test(titles_and_headers_are_told_apart),
+        cmocka_unit_test(the_end_may_sum_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,9 @@ static void *read_part(void *user)
 {
     part       *q = user;
     char *const end = q->text + q->n;
+    const char  comment = q->r->schema.dialect.comment[0];
     for (char *p = q->text; p < end;) {
+        if (comment != '\0' && *p == comment) break;
         size_t        n_fields;
         const int64_t grouped = q->grouped;
         const char   *line_end =

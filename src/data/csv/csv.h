@@ -52,11 +52,12 @@ typedef enum ll_csv_text {
 
 /* Lists of strings end with NULL; a NULL list is empty. All strings are borrowed until return. */
 typedef struct ll_csv_opts {
-    char      separator;  /* 0: found out; ' ' is any run of blanks */
-    char      quote;      /* 0: '"' */
-    char      decimal;    /* 0: found out, '.' or ',' */
-    ll_choice header;     /* whether the first line names the columns; without: c1, c2, ... */
-    int64_t   skip_lines; /* lines in front that do not belong to the table */
+    char        separator;  /* 0: found out; ' ' is any run of blanks */
+    char        quote;      /* 0: '"' */
+    char        decimal;    /* 0: found out, '.' or ',' */
+    ll_choice   header;     /* whether the first line names the columns; without: c1, c2, ... */
+    const char *comment;    /* what lines of comment begin with: "#"; NULL: found out; "": none */
+    int64_t     skip_lines; /* lines in front that do not belong to the table */
 
     ll_csv_form form;
     const char *entity;   /* column; "": none, one entity per file */
@@ -103,6 +104,9 @@ typedef struct ll_csv_report {
     char              decision[2][LL_CSV_TEXT_MAX]; /* how the files were understood */
     int64_t           files, lines;                 /* read */
     int64_t           skipped_files;                /* of folders, without the time column */
+    int64_t           front_lines;                  /* records in front of the table */
+    int64_t           comment_lines, summary_lines; /* passed over; the latter at the end */
+    int64_t           header_lines;                 /* headers that came again */
     int64_t           empty_lines;                  /* also lines of separators only */
     int64_t           text_cells;                   /* words in columns left out */
     int64_t           grouped_cells;                /* 1,234.5 and its like */

@@ -65,9 +65,11 @@ static const char *separator_name(char c)
 static void say_dialect(load *l)
 {
     const ll_csv_schema *s = &l->reader.schema;
-    say(l->report.decision[0], "%s form, %s between fields, decimal %s, %s header",
+    say(l->report.decision[0], "%s form, %s between fields, decimal %s, %s header%s",
         s->is_long ? "long" : "wide", separator_name(s->dialect.separator),
-        s->decimal == ',' ? "comma" : "point", s->header ? "a" : "no");
+        s->decimal == ',' ? "comma" : "point", s->header ? "a" : "no",
+        s->commented ? " in a comment" : "");
+    if (s->n_front > 0) say(l->report.decision[0], ", %zu lines in front of it", s->n_front);
 }
 
 /* The second line: what the columns are. */
@@ -101,6 +103,10 @@ static void say_columns(load *l)
 static void say_result(load *l, const llap_panel *p)
 {
     char *line = l->report.decision[0];
+    if (l->report.comment_lines > 0)
+        say(line, "; lines of comment: %lld", (long long)l->report.comment_lines);
+    if (l->report.header_lines > 0)
+        say(line, "; headers that come again: %lld", (long long)l->report.header_lines);
     if (l->report.grouped_cells > 0)
         say(line, "; numbers with thousands set apart: %lld", (long long)l->report.grouped_cells);
     say(line, "; missing: empty, NA and the like");
@@ -146,6 +152,9 @@ static void warn_about(load *l)
     warn_count(l, c->duplicate_cells, c->first_duplicate,
                "a value given twice for one entity and time; the last one stays");
     warn_count(l, c->unordered, c->first_unordered, "the time goes back; rows were sorted");
+    if (l->report.summary_lines > 0)
+        warn(l, "lines at the end that sum up, left out: %lld; the first: %s",
+             (long long)l->report.summary_lines, l->reader.first_summary);
     const ll_csv_variables *vs = &l->reader.variables;
     for (uint32_t i = 0; i < vs->source.n; i++)
         if (vs->variable[i].n_words > 0)

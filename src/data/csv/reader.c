@@ -243,7 +243,8 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
     return st;
 }
 
-llap_status ll_csv_reader_record(ll_csv_reader *r)
+/* *timed: its time could be read, so that it is a row, right or wrong. */
+static llap_status take_record(ll_csv_reader *r, bool *timed)
 {
     int64_t     time;
     bool        no_time = false;
@@ -257,10 +258,45 @@ llap_status ll_csv_reader_record(ll_csv_reader *r)
     if (st == LLAP_OK && no_time)
         st = fail_cell(r, r->time_column[0],
                        ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+    *timed = st == LLAP_OK;
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
         st = find_entity(r, r->tokens.field[r->entity_column]);
     if (st != LLAP_OK) return st;
     return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
+}
+
+/* The header once more, where files were joined by hand. */
+static bool is_header_again(const ll_csv_reader *r)
+{
+    if (!r->schema.header || r->tokens.n_fields != r->schema.n_columns) return false;
+    for (size_t c = 0; c < r->schema.n_columns; c++) {
+        const ll_csv_field f = ll_csv_trim(r->tokens.field[c]);
+        const char        *name = r->schema.column[c].name;
+        if (r->schema.column[c].named &&
+            (strlen(name) != f.len || memcmp(name, f.text, f.len) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* A line that may sum up the file is a mistake unless nothing but its like comes behind it. */
+llap_status ll_csv_reader_record(ll_csv_reader *r)
+{
+    const int64_t arrivals = r->arrivals;
+    bool          timed = false;
+    llap_status   st = take_record(r, &timed);
+    if (st == LLAP_OK && (r->n_held == 0 || r->arrivals == arrivals)) return LLAP_OK;
+    if (st != LLAP_OK && st != LLAP_EFORMAT) return st;
+    if (st == LLAP_EFORMAT && !timed && is_header_again(r)) {
+        r->report->header_lines++;
+        return LLAP_OK;
+    }
+    if (st == LLAP_EFORMAT && !timed && r->n_held < LL_CSV_SUMMARY_MAX &&
+        ll_csv_is_summary(r->tokens.field, r->tokens.n_fields, r->schema.n_columns)) {
+        if (r->n_held++ == 0) snprintf(r->held, sizeof r->held, "%s", llap_error_detail());
+        return LLAP_OK;
+    }
+    return r->n_held == 0 ? st : ll_fail(LLAP_EFORMAT, "%s", r->held);
 }
 
 /* ---- a file --------------------------------------------------------------------------------- */
@@ -273,7 +309,7 @@ static llap_status settle(ll_csv_reader *r)
     const char          *part[LL_CLOCK_PARTS_MAX] = { 0 };
     bool                 ok = true;
     o->form = s->is_long ? LL_CSV_LONG : LL_CSV_WIDE;
-    o->header = s->header ? LL_YES : LL_NO;
+    if (!s->commented) o->header = s->header ? LL_YES : LL_NO;
     o->entity = "";
     for (size_t c = 0; c < s->n_columns && ok; c++) {
         const char *name = ll_arena_strndup(&r->text, s->column[c].name, strlen(s->column[c].name));
@@ -384,20 +420,25 @@ llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *s
 
 llap_status ll_csv_reader_records(ll_csv_reader *r)
 {
-    bool        header = r->schema.header;
+    int64_t     n = 0; /* records of data read one by one */
     llap_status st = bind(r);
-    for (int64_t k = 0; st == LLAP_OK; k++) {
+    while (st == LLAP_OK) {
         /* tried again now and then, for quotes and oddities may stop */
-        if (!header && k % 4096 == 1 && r->tokens.next_line > r->o->skip_lines)
-            st = ll_csv_bulk_read(r);
+        if (n % 4096 == 1) st = ll_csv_bulk_read(r);
         if (st == LLAP_OK) st = ll_csv_tokens_next(&r->tokens);
         if (st != LLAP_OK || r->tokens.n_fields == 0) break;
         if (r->tokens.line <= r->o->skip_lines) continue;
         r->report->lines++;
-        if (header) header = false;
-        else st = ll_csv_reader_record(r);
+        if (r->tokens.line < r->schema.first_line) continue;
+        st = ll_csv_reader_record(r);
+        n++;
     }
+    if (r->n_held > 0 && r->report->summary_lines == 0)
+        snprintf(r->first_summary, sizeof r->first_summary, "%s", r->held);
+    r->report->summary_lines += r->n_held;
+    r->n_held = 0;
     r->report->empty_lines += r->tokens.skipped_lines;
+    r->report->comment_lines += r->tokens.comment_lines;
     return st;
 }
 

@@ -30,6 +30,7 @@ typedef struct ll_csv_reader {
     ll_csv_variables   variables;
     ll_word_notes      words; /* of the wide form, by variable */
     char first_bad[256], first_infinite[256], first_outside[256]; /* where such cells came first */
+    char first_summary[512];
     ll_clock clock;
     ll_arena text;
 
@@ -38,6 +39,8 @@ typedef struct ll_csv_reader {
     int64_t       arrivals;
 
     /* the file being read */
+    char          held[512]; /* what is wrong with the first of the lines that may sum it up */
+    int           n_held;
     const char   *path;
     ll_csv_tokens tokens;
     ll_csv_schema schema;

@@ -27,13 +27,18 @@ typedef enum ll_csv_role {
 typedef struct ll_csv_column {
     const char *name; /* never NULL; c1, c2, ... where the file gives none */
     ll_csv_role role;
-    int         part; /* of the time: 0 .. n_time - 1 */
+    int         part;  /* of the time: 0 .. n_time - 1 */
+    bool        named; /* by the file */
+    const char *unit;  /* what the header says of it; "": nothing */
 } ll_csv_column;
 
 typedef struct ll_csv_schema {
     ll_csv_dialect dialect;
     char           decimal;
     bool           header;
+    bool           commented;  /* the header is a comment */
+    size_t         n_front;    /* records in front of the table */
+    int64_t        first_line; /* of data: titles and headers are in front */
     bool           is_long;
     ll_csv_column *column;
     size_t         n_columns;

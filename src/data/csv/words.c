@@ -55,10 +55,10 @@ const char *const ll_csv_value_words[] = { "value",    "val",    "reading",     
 const char *const ll_csv_counter_words[] = { "",    "no",     "nr",    "num", "index",
                                              "row", "rownum", "rowid", "id",  "unnamed0",
                                              "obs", "number", "n",     NULL };
-const char *const ll_csv_part_words[LL_CLOCK_PARTS_MAX][5] = {
-    { "year", "yyyy", "yr", "yy", NULL },  { "month", "mm", "mo", "mon", NULL },
-    { "day", "dd", "dom", "mday", NULL },  { "hour", "hh", "hr", NULL },
-    { "minute", "min", "mn", "mi", NULL }, { "second", "sec", "ss", NULL },
+const char *const ll_csv_part_words[LL_CLOCK_PARTS_MAX][6] = {
+    { "year", "yyyy", "yr", "yy", NULL },        { "month", "mm", "mo", "mon", NULL },
+    { "day", "dd", "dom", "mday", NULL },        { "hour", "hh", "hr", NULL },
+    { "minute", "min", "mn", "mi", "mm", NULL }, { "second", "sec", "ss", NULL },
 };
 
 int ll_csv_word(const char *name, const char *const *words)
