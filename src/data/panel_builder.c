@@ -76,6 +76,12 @@ static bool resize(void *array, int64_t n, size_t size)
 
 /* ---- taking in ------------------------------------------------------------------------------ */
 
+const char *ll_panel_builder_var_name(const ll_panel_builder *b, uint32_t id)
+{
+    assert(id < b->vars.n);
+    return b->vars.name[id];
+}
+
 const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id)
 {
     assert(id < b->entities.n);

@@ -58,6 +58,7 @@ llap_status ll_panel_builder_entity(ll_panel_builder *b, const char *name, size_
                                     uint32_t *id);
 const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id); /* borrowed */
 llap_status ll_panel_builder_var(ll_panel_builder *b, const char *name, size_t len, uint32_t *id);
+const char *ll_panel_builder_var_name(const ll_panel_builder *b, uint32_t id); /* borrowed */
 uint32_t    ll_panel_builder_n_vars(const ll_panel_builder *b);
 
 /* Adds a row: values [number of variables so far], borrowed until return. */

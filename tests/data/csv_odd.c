@@ -1,6 +1,8 @@
 /* Tables as spreadsheets, banks and instruments write them: read as meant, or refused. */
 #include "csv_text.h"
 
+#include "data/timeline.h"
+
 static void refuse(const char *text, const char *detail)
 {
     llap_panel *p;
@@ -147,6 +149,61 @@ static void titles_and_headers_are_told_apart(void **state)
     refuse("time,x\n1,10,2\n2,20,3\n", "t.csv:2: expected 2 fields, found 3: decimal commas?");
 }
 
+static void units_are_kept(void **state)
+{
+    (void)state;
+    llap_panel   *p, *q;
+    ll_csv_report report;
+    CHECK_OK(
+        read_text("time,x,y,z\n[s],[m/s],-,(K)\n1,2,3,4\n2,3,4,5\n", &LL_CSV_DEFAULT, &p, &report));
+    assert_string_equal(p->unit[0], "m/s");
+    assert_string_equal(p->unit[1], "");
+    assert_string_equal(p->unit[2], "K");
+    assert_non_null(strstr(report.decision[1], "x (m/s), y, z (K)"));
+    const ll_timeline_opts grid = { .grid = LL_GRID_AUTO };
+    CHECK_OK(ll_timeline_apply(p, &grid, &q, NULL));
+    assert_string_equal(q->unit[2], "K");
+    llap_panel_destroy(q);
+    llap_panel_destroy(p);
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.columns = (const char *const[]){ "a=z", "x", NULL };
+    CHECK_OK(read_text("time,x,z\ns,m,K\n1,2,4\n2,3,5\n", &o, &p, NULL));
+    assert_string_equal(p->unit[0], "K");
+    assert_string_equal(p->unit[1], "m");
+    llap_panel_destroy(p);
+    p = panel_of("time,x\n1,2\n");
+    assert_null(p->unit);
+    llap_panel_destroy(p);
+}
+
+static llap_status read_odd(void *user)
+{
+    llap_panel *p;
+    (void)user;
+    const llap_status st =
+        read_text("# a\nTitle\n,a,,b,\ntime,x,y,x,y\n1,2,\"1,234.5\",4,5\n2,3,4,5,6\n"
+                  "Total,1,2,3,4\n",
+                  &LL_CSV_DEFAULT, &p, NULL);
+    llap_panel_destroy(p);
+    return st;
+}
+
+static llap_status read_units(void *user)
+{
+    llap_panel *p;
+    (void)user;
+    const llap_status st = read_text("#time,x\n#s,m\n1,2\n2,3\n", &LL_CSV_DEFAULT, &p, NULL);
+    llap_panel_destroy(p);
+    return st;
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(read_odd, NULL);
+    check_every_failed_allocation(read_units, NULL);
+}
+
 static void the_end_may_sum_up(void **state)
 {
     (void)state;
@@ -175,6 +232,8 @@ int main(void)
         cmocka_unit_test(comments_are_passed_over),
         cmocka_unit_test(titles_and_headers_are_told_apart),
         cmocka_unit_test(the_end_may_sum_up),
+        cmocka_unit_test(units_are_kept),
+        cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

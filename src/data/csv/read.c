@@ -120,7 +120,11 @@ static void say_result(load *l, const llap_panel *p)
         say(line, "; zone: %s",
             p->axis.zone[0] == '\0' ? "none given, taken as UTC" : p->axis.zone);
     say(line, "; %lld variables:", (long long)p->n_vars);
-    for (int64_t v = 0; v < p->n_vars; v++) say(line, "%s %s", v == 0 ? "" : ",", p->var[v]);
+    for (int64_t v = 0; v < p->n_vars; v++) {
+        const char *unit = p->unit == NULL ? "" : p->unit[v];
+        say(line, "%s %s", v == 0 ? "" : ",", p->var[v]);
+        if (unit[0] != '\0') say(line, " (%s)", unit);
+    }
 }
 
 static void warn_count(load *l, int64_t n, int64_t first, const char *what)
@@ -274,6 +278,7 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         return ll_fail_in(st, "%s", place);
     }
     if (st == LLAP_OK) st = ll_csv_reader_words(&l->reader, *out);
+    if (st == LLAP_OK) st = ll_csv_reader_units(&l->reader, *out);
     if (st != LLAP_OK) {
         llap_panel_destroy(*out);
         *out = NULL;

@@ -73,7 +73,10 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
 
-/* Gives the panel its columns of words. */
+/* ---- extras.c ---- */
+
+/* Gives the panel the units that headers say, and its columns of words. */
+llap_status ll_csv_reader_units(const ll_csv_reader *r, llap_panel *p);
 llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p);
 
 /* "FILE:LINE" of a row's or cell's arrival number. */

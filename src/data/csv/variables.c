@@ -113,6 +113,11 @@ llap_status ll_csv_variables_find(ll_csv_variables *vs, const char *name, size_t
     return v->how <= LL_CSV_COUNT ? LLAP_OK : make_variable(vs, v, as, as_len);
 }
 
+const char *ll_csv_variables_name(const ll_csv_variables *vs, uint32_t id)
+{
+    return ll_panel_builder_var_name(vs->builder, vs->variable[id].var);
+}
+
 llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
                                   ll_panel_builder *builder)
 {

@@ -24,6 +24,7 @@ typedef struct ll_csv_variable {
     ll_csv_treatment how;
     uint32_t         var;     /* in the builder: the first of its 0, 1 or 2 */
     int64_t          n_words; /* left out */
+    const char      *unit;    /* of the header; NULL: none */
     const char      *path;    /* long form: of the last file that has it */
 } ll_csv_variable;
 
@@ -58,6 +59,9 @@ void        ll_csv_variables_deinit(ll_csv_variables *vs);
  * LL_CSV_VALUES, LL_CSV_COUNT for words, LL_CSV_SKIP for what is left out unless named. */
 llap_status ll_csv_variables_find(ll_csv_variables *vs, const char *name, size_t len,
                                   ll_csv_treatment likely, uint32_t *id);
+
+/* What the panel calls a variable with a single column. Borrowed until the builder's end. */
+const char *ll_csv_variables_name(const ll_csv_variables *vs, uint32_t id);
 
 static inline uint32_t ll_csv_variables_width(const ll_csv_variables *vs, uint32_t id)
 {
