@@ -135,6 +135,8 @@ typedef struct llap_read_opts {
     const char *time_format; /* "rfc3339", "epoch", "number", "elapsed", or as for strptime */
     const char *time_unit;   /* of epochs and numbers: "s", "ms", "min", "h" */
     const char *zone;        /* of times that name none: "Europe/Rome", "+08:00" */
+    const char *start;       /* of tables without a time: that of the first row, "2024-01-01" */
+    const char *row_every;   /* and how far apart their rows are: "1h" */
     char        separator;
     char        decimal;
     char        quote;    /* 0: '"' */

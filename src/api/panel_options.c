@@ -27,6 +27,8 @@ static const llap_option read_options[] = {
     OPTION_TEXT(TEXT, time_format, NULL, "rfc3339, epoch, number, elapsed or strptime"),
     OPTION_TEXT(TEXT, time_unit, NULL, "of epochs and numbers: s, ms, min, h"),
     OPTION_TEXT(TEXT, zone, NULL, "zone of times that name none: Europe/Rome, +08:00"),
+    OPTION_TEXT(TEXT, start, NULL, "tables without a time: that of the first row"),
+    OPTION_TEXT(TEXT, row_every, NULL, "and how far apart their rows are: 1h"),
     OPTION_WORD(twice, "error", walls, "times that this zone shows twice or never"),
     OPTION_TEXT(CHAR, separator, NULL, "between fields; 'tab' for tabulators"),
     OPTION_TEXT(CHAR, decimal, NULL, "decimal point: . or ,"),

@@ -34,7 +34,7 @@ static const cli_row rows[] = {
     { .option = "scenario", .arg = "NAME=FILE", .joins = true },
     CLI_OUTPUT_ROWS,
     { .option = "components" },
-    CLI_READ_ROWS,
+    CLI_READ_ROWS_EVERY("row-every"),
     { 0 },
 };
 /* clang-format on */

@@ -6,7 +6,9 @@
 #include "cli.h"
 
 /* clang-format off */
-#define CLI_READ_ROWS \
+#define CLI_READ_ROWS CLI_READ_ROWS_EVERY("every")
+/* For commands that have an --every of their own. */
+#define CLI_READ_ROWS_EVERY(spelt) \
     { .table = llap_read_options, .option = "entity", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "time", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "variable", .arg = "COLUMN" }, \
@@ -14,6 +16,8 @@
     { .table = llap_read_options, .option = "time_format", .arg = "FORMAT" }, \
     { .table = llap_read_options, .option = "time_unit", .arg = "UNIT" }, \
     { .table = llap_read_options, .option = "zone", .arg = "ZONE" }, \
+    { .table = llap_read_options, .option = "start", .arg = "TIME" }, \
+    { .table = llap_read_options, .option = "row_every", .arg = "DURATION", .name = spelt }, \
     { .table = llap_read_options, .option = "twice" }, \
     { .table = llap_read_options, .option = "separator" }, \
     { .table = llap_read_options, .option = "decimal" }, \

@@ -149,6 +149,31 @@ static void titles_and_headers_are_told_apart(void **state)
     refuse("time,x\n1,10,2\n2,20,3\n", "t.csv:2: expected 2 fields, found 3: decimal commas?");
 }
 
+static void rows_without_a_time_are_counted(void **state)
+{
+    (void)state;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.start = "1970-01-01T00:01Z", o.row_every = 60 * second;
+    expect_opts("x\n5\n\"\"\nNA\n6\n", &o, "t@60:5 t@120:- t@180:- t@240:6");
+    expect_opts("5\n6\n7\n\n", &o, "t@60:5 t@120:6 t@180:7");
+    expect_opts("x,y\n5,6\n,\n7,8\n", &o, "t@60:5,6 t@120:-,- t@180:7,8");
+    expect_opts("entity,x\na,5\nb,6\na,7\n", &o, "a@60:5 a@120:7 b@60:6");
+    llap_panel *p;
+    CHECK_FAIL(read_text("x\n5\n\n6\n", &o, &p, NULL), LLAP_EFORMAT,
+               "t.csv:4: an empty line in front of it: write NA");
+    CHECK_FAIL(read_text("x\n1,5\n2,5\n", &o, &p, NULL), LLAP_EFORMAT,
+               "t.csv:2: expected 1 fields, found 2: decimal commas?");
+    CHECK_FAIL(read_text("1,5\n2,5\n", &o, &p, NULL), LLAP_EFORMAT,
+               "'1,5' may be one number or two");
+    o.separator = ';';
+    expect_opts("x\n1,5\n2,5\n", &o, "t@60:1.5 t@120:2.5");
+    expect_opts("1,5\n2,5\n", &o, "t@60:1.5 t@120:2.5");
+    o.start = "soon";
+    CHECK_FAIL(read_text("x\n5\n", &o, &p, NULL), LLAP_EOPTION, "start: time 'soon'");
+    o.start = "2262-01-01T00:00Z", o.row_every = INT64_MAX / 2;
+    CHECK_FAIL(read_text("x\n5\n6\n", &o, &p, NULL), LLAP_ELIMIT, "t.csv:3: its time is out");
+}
+
 static void units_are_kept(void **state)
 {
     (void)state;
@@ -233,6 +258,7 @@ int main(void)
         cmocka_unit_test(titles_and_headers_are_told_apart),
         cmocka_unit_test(the_end_may_sum_up),
         cmocka_unit_test(units_are_kept),
+        cmocka_unit_test(rows_without_a_time_are_counted),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

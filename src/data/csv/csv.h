@@ -66,6 +66,8 @@ typedef struct ll_csv_opts {
     const char *variable; /* long form: column of the names */
     const char *value;    /* long form: column of the values */
 
+    const char *start;       /* tables without a time: that of the first row of each entity, */
+    int64_t     row_every;   /* and how far apart rows are, nanoseconds; 0 and NULL: there is one */
     const char *time_format; /* "rfc3339", "epoch" (with time_unit), "number" (with time_unit),
                                 "elapsed" (HH:MM[:SS], hours beyond 24 too), or for strptime */
     const char *time_unit;   /* of epochs s, ms, us, ns; of numbers any duration: "min", "0.5h" */

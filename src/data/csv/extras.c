@@ -1,6 +1,38 @@
-/* What a panel keeps of its files beside numbers: words and units. */
+/* Where rows come from, and what a panel keeps of its files beside numbers: words and units. */
 #include "base/alloc.h"
 #include "data/csv/reader.h"
+
+#include <stdio.h>
+
+llap_status ll_csv_reader_note_place(ll_csv_reader *r)
+{
+    const int64_t arrival = r->arrivals++, line = r->tokens.line;
+    if (r->n_places > 0) {
+        const ll_csv_place *last = &r->place[r->n_places - 1];
+        if (last->file == r->path && line - last->line == arrival - last->arrival) return LLAP_OK;
+    }
+    if (r->n_places == r->place_capacity) {
+        const size_t  capacity = r->place_capacity * 2 + 16;
+        ll_csv_place *larger = ll_grow(r->place, capacity, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->place = larger;
+        r->place_capacity = capacity;
+    }
+    r->place[r->n_places++] = (ll_csv_place){ arrival, line, r->path };
+    return LLAP_OK;
+}
+
+void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512])
+{
+    size_t i = r->n_places;
+    while (i > 1 && r->place[i - 1].arrival > arrival) i--;
+    if (i == 0) {
+        out[0] = '\0';
+        return;
+    }
+    const ll_csv_place *p = &r->place[i - 1];
+    snprintf(out, 512, "%s:%lld", p->file, (long long)(p->line + arrival - p->arrival));
+}
 
 /* "entity 'a': 'x' in FILE:2, 'y' in FILE:7" */
 static llap_status say_change(const ll_csv_reader *r, const ll_word_column *c, ll_panel_words *w,

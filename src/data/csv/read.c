@@ -82,6 +82,7 @@ static void say_columns(load *l)
         for (size_t c = 0; c < s->n_columns; c++)
             if (s->column[c].role == LL_CSV_TIME && s->column[c].part == part)
                 say(line, "%s%s", part == 0 ? "" : " + ", s->column[c].name);
+    if (s->n_time == 0) say(line, "counted from %s on, written", l->o->start);
     say(line, " as %s%s%s%s", s->time_format, s->time_unit[0] == '\0' ? "" : " in ", s->time_unit,
         s->ambiguous ? " (or day and month the other way round?)" : "");
     const char *entity = NULL;

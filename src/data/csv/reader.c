@@ -8,39 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- places --------------------------------------------------------------------------------- */
-
 static const char *file_name(const ll_csv_reader *r) { return ll_source_name(r->tokens.source); }
-
-static llap_status note_place(ll_csv_reader *r)
-{
-    const int64_t arrival = r->arrivals++, line = r->tokens.line;
-    if (r->n_places > 0) {
-        const ll_csv_place *last = &r->place[r->n_places - 1];
-        if (last->file == r->path && line - last->line == arrival - last->arrival) return LLAP_OK;
-    }
-    if (r->n_places == r->place_capacity) {
-        const size_t  capacity = r->place_capacity * 2 + 16;
-        ll_csv_place *larger = ll_grow(r->place, capacity, sizeof *larger);
-        if (larger == NULL) return LLAP_ENOMEM;
-        r->place = larger;
-        r->place_capacity = capacity;
-    }
-    r->place[r->n_places++] = (ll_csv_place){ arrival, line, r->path };
-    return LLAP_OK;
-}
-
-void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512])
-{
-    size_t i = r->n_places;
-    while (i > 1 && r->place[i - 1].arrival > arrival) i--;
-    if (i == 0) {
-        out[0] = '\0';
-        return;
-    }
-    const ll_csv_place *p = &r->place[i - 1];
-    snprintf(out, 512, "%s:%lld", p->file, (long long)(p->line + arrival - p->arrival));
-}
 
 /* Puts file, line and column in front of the failure's detail. */
 static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
@@ -75,14 +43,14 @@ static llap_status read_parts(ll_csv_reader *r, const ll_csv_field *part, int64_
 
 static llap_status read_time(ll_csv_reader *r, int64_t *out, bool *empty)
 {
-    ll_csv_field part[LL_CLOCK_PARTS_MAX];
+    ll_csv_field part[LL_CLOCK_PARTS_MAX] = { 0 };
     const int    n = r->schema.n_time;
-    *empty = true;
+    *empty = n > 0;
     for (int i = 0; i < n; i++) {
         part[i] = ll_csv_trim(r->tokens.field[r->time_column[i]]);
         *empty = *empty && part[i].len == 0;
     }
-    if (*empty) return LLAP_OK;
+    if (*empty || n == 0) return LLAP_OK;
     if (r->clock.kind == LL_CLOCK_PARTS) return read_parts(r, part, out);
     llap_status st;
     if (n == 2) {
@@ -93,6 +61,31 @@ static llap_status read_time(ll_csv_reader *r, int64_t *out, bool *empty)
                            r->schema.decimal, out);
     } else st = ll_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
     return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
+}
+
+/* The time of a row that has none: behind the one before. An empty line might be a value that is
+ * missing, or nothing: times behind it would be a guess. */
+static llap_status count_time(ll_csv_reader *r, int64_t *out)
+{
+    if (r->entity >= r->n_counted) {
+        const uint32_t n = r->entity * 2 + 16;
+        int64_t       *larger = ll_grow(r->counted, n, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        memset(larger + r->n_counted, 0, (n - r->n_counted) * sizeof *larger);
+        r->counted = larger;
+        r->n_counted = n;
+    }
+    if (r->empty_before < 0) r->empty_before = r->tokens.skipped_lines;
+    if (r->tokens.skipped_lines != r->empty_before)
+        return ll_fail(LLAP_EFORMAT,
+                       "%s:%lld: an empty line in front of it: write NA where a value is missing",
+                       file_name(r), (long long)r->tokens.line);
+    int64_t since;
+    if (__builtin_mul_overflow(r->counted[r->entity]++, r->o->row_every, &since) ||
+        __builtin_add_overflow(r->start, since, out))
+        return ll_fail(LLAP_ELIMIT, "%s:%lld: its time is out of range", file_name(r),
+                       (long long)r->tokens.line);
+    return LLAP_OK;
 }
 
 static llap_status find_entity(ll_csv_reader *r, ll_csv_field f)
@@ -138,7 +131,7 @@ static llap_status after_row(ll_csv_reader *r)
     if (r->o->unordered_is_error && ll_panel_builder_counts(r->builder)->unordered > 0)
         return ll_fail(LLAP_EFORMAT, "%s:%lld: the time goes back", file_name(r),
                        (long long)r->tokens.line);
-    return note_place(r);
+    return ll_csv_reader_note_place(r);
 }
 
 static void note_cell(const ll_csv_reader *r, size_t column, char place[256])
@@ -246,7 +239,7 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
 /* *timed: its time could be read, so that it is a row, right or wrong. */
 static llap_status take_record(ll_csv_reader *r, bool *timed)
 {
-    int64_t     time;
+    int64_t     time = 0;
     bool        no_time = false;
     llap_status st = r->tokens.n_fields == r->schema.n_columns ? LLAP_OK : check_fields(r);
     if (st != LLAP_OK && all_empty(&r->tokens)) no_time = true;
@@ -261,6 +254,7 @@ static llap_status take_record(ll_csv_reader *r, bool *timed)
     *timed = st == LLAP_OK;
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
         st = find_entity(r, r->tokens.field[r->entity_column]);
+    if (st == LLAP_OK && r->schema.n_time == 0) st = count_time(r, &time);
     if (st != LLAP_OK) return st;
     return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
 }
@@ -329,9 +323,11 @@ static llap_status settle(ll_csv_reader *r)
     o->time_unit = ll_arena_strndup(&r->text, s->time_unit, strlen(s->time_unit));
     if (o->time_format == NULL || o->time_unit == NULL) return LLAP_ENOMEM;
     if (s->time_unit[0] == '\0') o->time_unit = NULL;
-    const llap_status st = ll_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+    llap_status st = ll_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
     r->clock.wall = o->wall;
-    return st;
+    if (st == LLAP_OK && o->start != NULL)
+        st = ll_clock_read(&r->clock, o->start, strlen(o->start), '.', &r->start);
+    return st == LLAP_EFORMAT ? ll_fail_in(LLAP_EOPTION, "start") : st;
 }
 
 /* The same of columns. */
@@ -354,6 +350,7 @@ static llap_status bind(ll_csv_reader *r)
     const ll_csv_schema *s = &r->schema;
     llap_status          st = LLAP_OK;
     if (s->refusal != NULL) return ll_fail(LLAP_EFORMAT, "%s", s->refusal);
+    r->empty_before = -1;
     r->entity_column = s->n_columns;
     r->entity_len = SIZE_MAX;
     r->n_use = 0;
@@ -471,5 +468,6 @@ void ll_csv_reader_deinit(ll_csv_reader *r)
     ll_arena_deinit(&r->text);
     ll_free(r->place);
     ll_free(r->row);
+    ll_free(r->counted);
     *r = (ll_csv_reader){ 0 };
 }

@@ -38,8 +38,13 @@ typedef struct ll_csv_reader {
     size_t        n_places, place_capacity;
     int64_t       arrivals;
 
+    int64_t  start;   /* of rows without a time, and how many each entity has so far */
+    int64_t *counted; /* [n_counted] */
+    uint32_t n_counted;
+
     /* the file being read */
-    char          held[512]; /* what is wrong with the first of the lines that may sum it up */
+    int64_t       empty_before; /* lines in front of the first row, of rows without a time */
+    char          held[512];    /* what is wrong with the first of the lines that may sum it up */
     int           n_held;
     const char   *path;
     ll_csv_tokens tokens;
@@ -74,6 +79,9 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
 llap_status ll_csv_reader_record(ll_csv_reader *r);
 
 /* ---- extras.c ---- */
+
+/* Counts a row or cell that arrived, from r->tokens.line. */
+llap_status ll_csv_reader_note_place(ll_csv_reader *r);
 
 /* Gives the panel the units that headers say, and its columns of words. */
 llap_status ll_csv_reader_units(const ll_csv_reader *r, llap_panel *p);

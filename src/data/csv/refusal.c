@@ -76,6 +76,22 @@ static llap_status check_words(const search *f, size_t c)
     return refuse(f, where[0], c, what);
 }
 
+/* 1,5 in a table without time and header: one number or two. */
+static llap_status check_lone(const search *f)
+{
+    const ll_csv_record *r = &f->sample->record[0];
+    if (f->o->start == NULL || f->o->separator != '\0' || f->s->header || r->n != 2 ||
+        f->sample->dialect.separator != ',' || r->field[0].quoted || r->field[1].quoted)
+        return LLAP_OK;
+    char what[320];
+    snprintf(what, sizeof what,
+             "'%s,%s' may be one number or two: say what is between fields (`separator`), ; where "
+             "it is one",
+             ll_csv_show(ll_csv_cell(f->sample, 0, 0)).text,
+             ll_csv_show(ll_csv_cell(f->sample, 0, 1)).text);
+    return refuse(f, 0, 0, what);
+}
+
 llap_status ll_csv_find_refusal(ll_csv_schema *s, const char *file, const ll_csv_sample *sample,
                                 size_t first, const ll_csv_opts *o)
 {
@@ -87,7 +103,7 @@ llap_status ll_csv_find_refusal(ll_csv_schema *s, const char *file, const ll_csv
         const ll_csv_votes v = ll_csv_count_votes(sample, first, c);
         shown = v.point + v.comma > 0;
     }
-    llap_status st = LLAP_OK;
+    llap_status st = check_lone(&f);
     for (size_t c = 0; c < s->n_columns && st == LLAP_OK && s->refusal == NULL; c++) {
         if (!is_wanted(&f, c)) continue;
         if (look && is_numeric(&f, c)) st = check_marks(&f, c, shown);

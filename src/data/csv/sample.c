@@ -325,7 +325,9 @@ llap_status ll_csv_sample_init(ll_csv_sample *s, const char *name, const char *t
                      o->max_line);
     if (st == LLAP_OK && s->n_records == 0) st = ll_fail(LLAP_EFORMAT, "%s: is empty", name);
     s->all = all && !s->broken;
-    if (st == LLAP_OK && o->skip_lines == 0) pass_titles(s);
+    /* in a lone column of values, what looks like a title may be a header, and its comma a point */
+    const bool lone = o->start != NULL && s->dialect.separator == ',';
+    if (st == LLAP_OK && o->skip_lines == 0 && !lone) pass_titles(s);
     if (st == LLAP_OK) pass_repeated(s);
     if (st == LLAP_OK) pass_summary(s);
     if (st == LLAP_OK) st = cut_above(s, table, text + n);

@@ -315,6 +315,10 @@ static size_t find_clock(const finder *f, size_t date, ll_csv_timeguess *guess)
 
 static llap_status find_time(finder *f)
 {
+    if (f->o->start != NULL) { /* there is none: rows are counted */
+        snprintf(f->s->time_format, sizeof f->s->time_format, "rfc3339");
+        return LLAP_OK;
+    }
     if (f->o->time != NULL) return time_by_option(f);
     ll_csv_timeguess guess, beside;
     size_t           columns[LL_CLOCK_PARTS_MAX];
@@ -358,8 +362,10 @@ static llap_status find_time(finder *f)
         return LLAP_OK;
     }
     return fail_columns(f, LLAP_EFORMAT,
-                        none == 1 ? "no time column found, and one column only: name the separator"
-                                  : "no time column found: name it");
+                        none == 1 ? "no time column found, and one column only: name the separator "
+                                    "(`separator`), or say when the rows begin and how far apart "
+                                    "they are (`start`, `row_every`)"
+                                  : "no time column found: name it (`time`)");
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
