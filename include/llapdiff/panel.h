@@ -124,11 +124,18 @@ typedef enum llap_read_twice {
     LLAP_READ_TWICE_LATER,   /* "later" */
 } llap_read_twice;
 
+typedef enum llap_read_join {
+    LLAP_READ_JOIN_DEFAULT, /* files without an entity column are one series where all have the same
+                               columns and each goes on where the one before ends; else one each */
+    LLAP_READ_JOIN_YES,     /* "yes": they are; an error where they overlap */
+    LLAP_READ_JOIN_NO,      /* "no": each is an entity */
+} llap_read_join;
+
 /* How files are read. Everything that is NULL or 0 is found out or has its default
  * (llap_read_options() in <llapdiff/options.h>); what was decided goes to the log in two lines.
  * Lists are separated by commas. Strings are borrowed until the call returns. */
 typedef struct llap_read_opts {
-    const char *entity;      /* column of the entity; "": none, one entity per file */
+    const char *entity;      /* column of the entity; "": none, all files are one series */
     const char *time;        /* column of the time, or parts joined by '+': "Date+Time" */
     const char *variable;    /* long form: column of the variable's name */
     const char *value;       /* long form: column of the value */
@@ -160,6 +167,7 @@ typedef struct llap_read_opts {
     llap_read_keep       keep;
     llap_read_half       half;
     llap_read_twice      twice;
+    llap_read_join       join;
     int64_t              skip_lines; /* in front of the table */
     double               row_min;    /* rows with a smaller share of values are dropped; 0: none */
     const llap_log      *log;

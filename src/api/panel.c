@@ -49,6 +49,7 @@ static void csv_choices(const llap_read_opts *o, ll_csv_opts *c)
     assert(o->words > 0 && o->duplicates > 0 && o->twice > 0);
     c->form = (ll_csv_form)o->form;
     c->header = (ll_choice)o->header;
+    c->join = (ll_choice)o->join;
     c->no_codes = o->codes == LLAP_READ_CODES_KEEP;
     c->text = o->words == LLAP_READ_WORDS_AUTO
                   ? LL_CSV_TEXT_AUTO

@@ -18,9 +18,12 @@ static const char *const keeps[] = { "", [LLAP_READ_KEEP_ALL] = "all", [LLAP_REA
 static const char *const halves[] = { "", [LLAP_READ_HALF_NO] = "no", [LLAP_READ_HALF_YES] = "yes", NULL };
 static const char *const walls[] = { "", [LLAP_READ_TWICE_ERROR] = "error", [LLAP_READ_TWICE_EARLIER] = "earlier", [LLAP_READ_TWICE_LATER] = "later", NULL };
 
+static const char *const joins[] = { "", [LLAP_READ_JOIN_YES] = "yes", [LLAP_READ_JOIN_NO] = "no", NULL };
+
 #define OPTIONS llap_read_opts
 static const llap_option read_options[] = {
-    OPTION_TEXT(TEXT, entity, NULL, "column of the entity; '' for none"),
+    OPTION_TEXT(TEXT, entity, NULL, "column of the entity; '' for none: one series"),
+    OPTION_WORD(join, NULL, joins, "whether files are parts of one series (default: where they continue each other)"),
     OPTION_TEXT(TEXT, time, NULL, "column of the time; parts joined by +, Date+Time"),
     OPTION_TEXT(TEXT, variable, NULL, "long form: column of the variable's name"),
     OPTION_TEXT(TEXT, value, NULL, "long form: column of the value"),

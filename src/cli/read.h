@@ -10,6 +10,7 @@
 /* For commands that have an --every of their own. */
 #define CLI_READ_ROWS_EVERY(spelt) \
     { .table = llap_read_options, .option = "entity", .arg = "COLUMN" }, \
+    { .table = llap_read_options, .option = "join" }, \
     { .table = llap_read_options, .option = "time", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "variable", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "value", .arg = "COLUMN" }, \

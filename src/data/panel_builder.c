@@ -219,6 +219,29 @@ void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_
         if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
 }
 
+uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b) { return b->entities.n; }
+
+void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
+{
+    const ll_events *const kinds[] = { &b->rows, &b->cells };
+    for (uint32_t e = 0; e < b->entities.n; e++)
+        out[e] = (ll_builder_span){ .first = INT64_MAX, .last = INT64_MIN };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < kinds[k]->n; i++) {
+            ll_builder_span *s = &out[kinds[k]->entity[i]];
+            const int64_t    t = kinds[k]->time[i];
+            s->first = t < s->first ? t : s->first;
+            s->last = t > s->last ? t : s->last;
+            s->rows++;
+        }
+}
+
+void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
+{
+    for (int64_t i = 0; i < b->rows.n; i++) b->rows.entity[i] = to[b->rows.entity[i]];
+    for (int64_t i = 0; i < b->cells.n; i++) b->cells.entity[i] = to[b->cells.entity[i]];
+}
+
 /* ---- merging -------------------------------------------------------------------------------- */
 
 static llap_status note_duplicate(ll_panel_builder *b, uint32_t entity, uint32_t var, int64_t time,

@@ -73,6 +73,16 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
 void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
                             void             *user);
 
+/* When an entity was seen; first > last without rows. */
+typedef struct ll_builder_span {
+    int64_t first, last, rows; /* rows, or cells */
+} ll_builder_span;
+
+uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b);
+void     ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out); /* [n_entities] */
+/* What came for entity e is now entity to[e]'s, [n_entities]. */
+void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to);
+
 /* The columns of the panel: variable order[v] becomes column v. order [number of variables], each
  * once; copied. No variable may be added afterwards. Overrides sort_vars. */
 llap_status ll_panel_builder_order(ll_panel_builder *b, const uint32_t *order);

@@ -21,9 +21,10 @@
  *
  * Forms. Wide: a row per time, a column per variable (entity,time,temp,wind). Long: a row per value
  * (entity,time,variable,value). The entity column may be absent; each file is then one entity,
- * named after the file. Several files become one panel. A folder stands for the files in it
- * (sorted; hidden ones and those that lack the time column are left out with a warning). "-" is the
- * standard input. gzip is known by its bytes.
+ * named after the file, unless the files continue each other (2019.csv, 2020.csv). Several files
+ * become one panel. A folder stands for the files in it (sorted; hidden ones and those that lack
+ * the time column are left out with a warning). "-" is the standard input. gzip is known by its
+ * bytes.
  *
  * Cells. Empty cells, NA, NaN, null and their like are missing, and so are the codes that files use
  * for it (-200, -9999 ...) where they stand apart from all other values. A cell that is neither
@@ -60,7 +61,9 @@ typedef struct ll_csv_opts {
     int64_t     skip_lines; /* lines in front that do not belong to the table */
 
     ll_csv_form form;
-    const char *entity;   /* column; "": none, one entity per file */
+    const char *entity;   /* column; "": none, all files are one series */
+    ll_choice   join;     /* whether files without an entity column that continue each other are one
+                             series; LL_YES: all of them, LLAP_EINVAL where they overlap */
     const char *time;     /* column, or two joined by '+': "Date+Time", or up to six parts:
                              "year+month+day+hour" */
     const char *variable; /* long form: column of the names */

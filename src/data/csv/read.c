@@ -262,6 +262,8 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         st = ll_fail(LLAP_EFORMAT, "%s: no line of data", l->reader.path);
     if (st == LLAP_OK && ll_panel_builder_n_vars(b) == 0)
         st = ll_fail(LLAP_EFORMAT, "%s: no column of numbers", l->reader.path);
+    char joined[512] = "";
+    if (st == LLAP_OK) st = ll_csv_reader_join(&l->reader, joined);
     if (st == LLAP_OK) st = erase_codes(l, b);
     if (st == LLAP_OK) st = ll_csv_rank_words(b, vs->words, vs->n_words);
     if (st == LLAP_OK) st = ll_csv_variables_order(vs, &order);
@@ -292,6 +294,7 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
     l->report.out_of_range = vs->out_of_range;
     l->report.coded_missing = vs->missing_numbers + l->codes.n_cells;
     say_result(l, *out);
+    if (joined[0] != '\0' && l->o->join == LL_AUTO && l->o->entity == NULL) warn(l, "%s", joined);
     warn_about(l);
     return LLAP_OK;
 }

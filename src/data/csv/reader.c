@@ -344,6 +344,22 @@ static llap_status check_renamed(const ll_csv_reader *r)
     return LLAP_OK;
 }
 
+static llap_status note_part(ll_csv_reader *r)
+{
+    uint64_t columns = r->n_use;
+    for (size_t i = 0; i < r->n_use; i++) /* in any order */
+        columns +=
+            ((uint64_t)r->use[i].variable + 1) * UINT64_C(0x9e3779b97f4a7c15) * !r->use[i].nothing;
+    if (r->n_parts == r->part_capacity) {
+        ll_csv_part *larger = ll_grow(r->part, r->part_capacity * 2 + 16, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->part = larger;
+        r->part_capacity = r->part_capacity * 2 + 16;
+    }
+    r->part[r->n_parts++] = (ll_csv_part){ r->entity, columns, r->path };
+    return LLAP_OK;
+}
+
 /* Columns to variables, and the entity that the file's name gives. */
 static llap_status bind(ll_csv_reader *r)
 {
@@ -396,7 +412,8 @@ static llap_status bind(ll_csv_reader *r)
     const char *stem;
     size_t      len;
     ll_csv_stem(strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
-    return ll_panel_builder_entity(r->builder, stem, len, &r->entity);
+    st = ll_panel_builder_entity(r->builder, stem, len, &r->entity);
+    return st == LLAP_OK ? note_part(r) : st;
 }
 
 llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *source)
@@ -469,5 +486,6 @@ void ll_csv_reader_deinit(ll_csv_reader *r)
     ll_free(r->place);
     ll_free(r->row);
     ll_free(r->counted);
+    ll_free(r->part);
     *r = (ll_csv_reader){ 0 };
 }

@@ -13,6 +13,12 @@ typedef struct ll_csv_place {
     const char *file; /* borrowed from the list of files */
 } ll_csv_place;
 
+typedef struct ll_csv_part { /* a file that is an entity */
+    uint32_t    entity;
+    uint64_t    columns; /* tells other columns apart */
+    const char *path;
+} ll_csv_part;
+
 typedef struct ll_csv_use { /* a column that is read */
     uint32_t column;
     uint32_t variable; /* of ll_csv_variables */
@@ -37,6 +43,9 @@ typedef struct ll_csv_reader {
     ll_csv_place *place;
     size_t        n_places, place_capacity;
     int64_t       arrivals;
+
+    ll_csv_part *part;
+    size_t       n_parts, part_capacity;
 
     int64_t  start;   /* of rows without a time, and how many each entity has so far */
     int64_t *counted; /* [n_counted] */
@@ -82,6 +91,12 @@ llap_status ll_csv_reader_record(ll_csv_reader *r);
 
 /* Counts a row or cell that arrived, from r->tokens.line. */
 llap_status ll_csv_reader_note_place(ll_csv_reader *r);
+
+/* ---- join.c ---- */
+
+/* Makes one entity of the files that continue each other. said: what was joined, "" where nothing
+ * was. */
+llap_status ll_csv_reader_join(ll_csv_reader *r, char said[512]);
 
 /* Gives the panel the units that headers say, and its columns of words. */
 llap_status ll_csv_reader_units(const ll_csv_reader *r, llap_panel *p);
