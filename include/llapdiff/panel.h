@@ -122,6 +122,8 @@ typedef enum llap_read_twice {
     LLAP_READ_TWICE_ERROR,   /* "error": a time that the zone's clock shows twice or never */
     LLAP_READ_TWICE_EARLIER, /* "earlier": is the earlier of the two */
     LLAP_READ_TWICE_LATER,   /* "later" */
+    LLAP_READ_TWICE_INFER,   /* "infer", the default: the first of two equal hours is the earlier; an
+                                error where the order of the rows does not tell */
 } llap_read_twice;
 
 typedef enum llap_read_join {

@@ -57,7 +57,8 @@ static void csv_choices(const llap_read_opts *o, ll_csv_opts *c)
     c->bad_is_missing = o->bad == LLAP_READ_BAD_MISSING;
     c->duplicates = (ll_duplicates)(o->duplicates - LLAP_READ_DUPLICATES_LAST);
     c->unordered_is_error = o->unordered == LLAP_READ_UNORDERED_ERROR;
-    c->wall = (ll_wall)(o->twice - LLAP_READ_TWICE_ERROR);
+    c->infer_wall = o->twice == LLAP_READ_TWICE_INFER;
+    if (!c->infer_wall) c->wall = (ll_wall)(o->twice - LLAP_READ_TWICE_ERROR);
 }
 
 /* Both ends of what tables without a time need. */

@@ -16,7 +16,7 @@ static const char *const aggs[] = { "", [LLAP_READ_AGG_MEAN] = "mean", [LLAP_REA
 static const char *const fills[] = { "", [LLAP_READ_FILL_NONE] = "none", [LLAP_READ_FILL_FORWARD] = "forward", NULL };
 static const char *const keeps[] = { "", [LLAP_READ_KEEP_ALL] = "all", [LLAP_READ_KEEP_COMMON] = "common", NULL };
 static const char *const halves[] = { "", [LLAP_READ_HALF_NO] = "no", [LLAP_READ_HALF_YES] = "yes", NULL };
-static const char *const walls[] = { "", [LLAP_READ_TWICE_ERROR] = "error", [LLAP_READ_TWICE_EARLIER] = "earlier", [LLAP_READ_TWICE_LATER] = "later", NULL };
+static const char *const walls[] = { "", [LLAP_READ_TWICE_ERROR] = "error", [LLAP_READ_TWICE_EARLIER] = "earlier", [LLAP_READ_TWICE_LATER] = "later", [LLAP_READ_TWICE_INFER] = "infer", NULL };
 
 static const char *const joins[] = { "", [LLAP_READ_JOIN_YES] = "yes", [LLAP_READ_JOIN_NO] = "no", NULL };
 
@@ -32,7 +32,7 @@ static const llap_option read_options[] = {
     OPTION_TEXT(TEXT, zone, NULL, "zone of times that name none: Europe/Rome, +08:00"),
     OPTION_TEXT(TEXT, start, NULL, "tables without a time: that of the first row"),
     OPTION_TEXT(TEXT, row_every, NULL, "and how far apart their rows are: 1h"),
-    OPTION_WORD(twice, "error", walls, "times that this zone shows twice or never"),
+    OPTION_WORD(twice, "infer", walls, "times that this zone shows twice; infer: by the order of rows"),
     OPTION_TEXT(CHAR, separator, NULL, "between fields; 'tab' for tabulators"),
     OPTION_TEXT(CHAR, decimal, NULL, "decimal point: . or ,"),
     OPTION_TEXT(CHAR, quote, "\"", "around fields"),

@@ -219,6 +219,11 @@ void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_
         if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
 }
 
+int64_t ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity)
+{
+    return b->newest[entity];
+}
+
 uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b) { return b->entities.n; }
 
 void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)

@@ -78,6 +78,8 @@ typedef struct ll_builder_span {
     int64_t first, last, rows; /* rows, or cells */
 } ll_builder_span;
 
+/* The latest time of an entity so far; INT64_MIN: none. */
+int64_t  ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity);
 uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b);
 void     ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out); /* [n_entities] */
 /* What came for entity e is now entity to[e]'s, [n_entities]. */

@@ -174,6 +174,38 @@ static void rows_without_a_time_are_counted(void **state)
     CHECK_FAIL(read_text("x\n5\n6\n", &o, &p, NULL), LLAP_ELIMIT, "t.csv:3: its time is out");
 }
 
+static void autumn_loses_no_reading(void **state)
+{
+    (void)state;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.zone = "Europe/Rome", o.infer_wall = true;
+    /* 2:00 came at 00:00 UTC and again at 01:00 UTC */
+    expect_opts("time,x\n2024-10-27 01:00,1\n2024-10-27 02:00,2\n2024-10-27 02:00,3\n"
+                "2024-10-27 03:00,4\n",
+                &o, "t@1729983600:1 t@1729987200:2 t@1729990800:3 t@1729994400:4");
+    expect_opts("entity,time,x\na,2024-10-27 02:00,1\nb,2024-10-27 02:00,5\na,2024-10-27 "
+                "02:30,2\nb,2024-10-27 02:00,6\na,2024-10-27 02:00,3\na,2024-10-27 02:30,4\n",
+                &o,
+                "a@1729987200:1 a@1729989000:2 a@1729990800:3 a@1729992600:4 b@1729987200:5 "
+                "b@1729990800:6");
+    /* where the order does not tell, nothing is guessed */
+    llap_panel *p;
+    CHECK_FAIL(read_text("time,x\n2024-10-27 01:00,1\n2024-10-27 02:00,2\n2024-10-27 03:00,4\n", &o,
+                         &p, NULL),
+               LLAP_EFORMAT, "t.csv:3: the zone's clock shows this time twice, and the order");
+    CHECK_FAIL(read_text("time,x\n2024-10-27 04:00,1\n2024-10-27 02:00,2\n2024-10-27 02:00,4\n", &o,
+                         &p, NULL),
+               LLAP_EFORMAT, "t.csv:3: the zone's clock shows this time twice, and the order");
+    CHECK_FAIL(read_text("time,x\n2024-03-31 02:30,1\n2024-03-31 03:30,2\n", &o, &p, NULL),
+               LLAP_EFORMAT, "Europe/Rome never shows this time");
+    CHECK_FAIL(read_text("time,variable,value\n2024-10-27 02:00,x,1\n2024-10-27 02:00,y,2\n", &o,
+                         &p, NULL),
+               LLAP_EFORMAT, "Europe/Rome shows this time twice");
+    o.infer_wall = false;
+    CHECK_FAIL(read_text("time,x\n2024-10-27 02:00,2\n2024-10-27 02:00,3\n", &o, &p, NULL),
+               LLAP_EFORMAT, "shows this time twice");
+}
+
 static void units_are_kept(void **state)
 {
     (void)state;
@@ -258,6 +290,7 @@ int main(void)
         cmocka_unit_test(titles_and_headers_are_told_apart),
         cmocka_unit_test(the_end_may_sum_up),
         cmocka_unit_test(units_are_kept),
+        cmocka_unit_test(autumn_loses_no_reading),
         cmocka_unit_test(rows_without_a_time_are_counted),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };

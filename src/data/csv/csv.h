@@ -76,6 +76,8 @@ typedef struct ll_csv_opts {
     const char *time_unit;   /* of epochs s, ms, us, ns; of numbers any duration: "min", "0.5h" */
     const char *zone;        /* of times that name none: "Europe/Rome", "+08:00"; else UTC */
     ll_wall     wall;        /* which of the two, of times that the zone shows twice or never */
+    bool        infer_wall;  /* with LL_WALL_ERROR: of two equal hours of the wide form the first is
+                                the earlier, where the rows of the entity go back by one */
 
     const char *const *columns;   /* variables wanted, in this order; "new=old" renames */
     const char *const *drop;      /* variables not wanted */

@@ -262,6 +262,7 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         st = ll_fail(LLAP_EFORMAT, "%s: no line of data", l->reader.path);
     if (st == LLAP_OK && ll_panel_builder_n_vars(b) == 0)
         st = ll_fail(LLAP_EFORMAT, "%s: no column of numbers", l->reader.path);
+    if (st == LLAP_OK) st = ll_csv_reader_check_folds(&l->reader);
     char joined[512] = "";
     if (st == LLAP_OK) st = ll_csv_reader_join(&l->reader, joined);
     if (st == LLAP_OK) st = erase_codes(l, b);

@@ -11,7 +11,7 @@
 static const char *file_name(const ll_csv_reader *r) { return ll_source_name(r->tokens.source); }
 
 /* Puts file, line and column in front of the failure's detail. */
-static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
+llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
 {
     return ll_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
                       column + 1, ll_text_show(r->schema.column[column].name).text);
@@ -19,84 +19,16 @@ static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status 
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static llap_status fail_part(const ll_csv_reader *r, int part, ll_csv_field f)
-{
-    return fail_cell(
-        r, r->time_column[part],
-        ll_fail(LLAP_EFORMAT, "expected a whole number, found '%s'", ll_csv_show(f).text));
-}
-
-/* year, month, day, ... each in its column */
-static llap_status read_parts(ll_csv_reader *r, const ll_csv_field *part, int64_t *out)
-{
-    int32_t number[LL_CLOCK_PARTS_MAX];
-    for (int i = 0; i < r->schema.n_time; i++) {
-        int64_t x;
-        if (!ll_number_ticks(part[i].text, part[i].len, '.', 1, &x) || x < INT32_MIN ||
-            x > INT32_MAX)
-            return fail_part(r, i, part[i]);
-        number[i] = (int32_t)x;
-    }
-    const llap_status st = ll_clock_read_parts(&r->clock, number, r->schema.n_time, out);
-    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
-}
-
-static llap_status read_time(ll_csv_reader *r, int64_t *out, bool *empty)
-{
-    ll_csv_field part[LL_CLOCK_PARTS_MAX] = { 0 };
-    const int    n = r->schema.n_time;
-    *empty = n > 0;
-    for (int i = 0; i < n; i++) {
-        part[i] = ll_csv_trim(r->tokens.field[r->time_column[i]]);
-        *empty = *empty && part[i].len == 0;
-    }
-    if (*empty || n == 0) return LLAP_OK;
-    if (r->clock.kind == LL_CLOCK_PARTS) return read_parts(r, part, out);
-    llap_status st;
-    if (n == 2) {
-        char         joined[128];
-        const size_t len = (size_t)snprintf(joined, sizeof joined, "%.*s %.*s", (int)part[0].len,
-                                            part[0].text, (int)part[1].len, part[1].text);
-        st = ll_clock_read(&r->clock, joined, len < sizeof joined ? len : sizeof joined - 1,
-                           r->schema.decimal, out);
-    } else st = ll_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
-    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
-}
-
-/* The time of a row that has none: behind the one before. An empty line might be a value that is
- * missing, or nothing: times behind it would be a guess. */
-static llap_status count_time(ll_csv_reader *r, int64_t *out)
-{
-    if (r->entity >= r->n_counted) {
-        const uint32_t n = r->entity * 2 + 16;
-        int64_t       *larger = ll_grow(r->counted, n, sizeof *larger);
-        if (larger == NULL) return LLAP_ENOMEM;
-        memset(larger + r->n_counted, 0, (n - r->n_counted) * sizeof *larger);
-        r->counted = larger;
-        r->n_counted = n;
-    }
-    if (r->empty_before < 0) r->empty_before = r->tokens.skipped_lines;
-    if (r->tokens.skipped_lines != r->empty_before)
-        return ll_fail(LLAP_EFORMAT,
-                       "%s:%lld: an empty line in front of it: write NA where a value is missing",
-                       file_name(r), (long long)r->tokens.line);
-    int64_t since;
-    if (__builtin_mul_overflow(r->counted[r->entity]++, r->o->row_every, &since) ||
-        __builtin_add_overflow(r->start, since, out))
-        return ll_fail(LLAP_ELIMIT, "%s:%lld: its time is out of range", file_name(r),
-                       (long long)r->tokens.line);
-    return LLAP_OK;
-}
-
 static llap_status find_entity(ll_csv_reader *r, ll_csv_field f)
 {
     f = ll_csv_trim(f);
     if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
     if (f.len == 0 && !f.quoted)
-        return fail_cell(r, r->entity_column,
-                         ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
+        return ll_csv_reader_fail_cell(
+            r, r->entity_column,
+            ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
     const llap_status st = ll_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
-    if (st != LLAP_OK) return fail_cell(r, r->entity_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->entity_column, st);
     r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
     if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
     return LLAP_OK;
@@ -148,7 +80,7 @@ static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, floa
     const int64_t           outside = vs->out_of_range;
     const llap_status       st =
         ll_csv_variables_read(&r->variables, id, r->tokens.field[column], r->schema.decimal, x);
-    if (st != LLAP_OK) return fail_cell(r, column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, column, st);
     if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
     if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
     if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
@@ -217,11 +149,12 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
 {
     const ll_csv_field name = ll_csv_trim(r->tokens.field[r->variable_column]);
     if (name.len == 0 && !name.quoted)
-        return fail_cell(r, r->variable_column,
-                         ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
+        return ll_csv_reader_fail_cell(
+            r, r->variable_column,
+            ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
     uint32_t    id;
     llap_status st = ll_csv_variables_find(&r->variables, name.text, name.len, LL_CSV_VALUES, &id);
-    if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->variable_column, st);
     st = check_renamed_long(r, id);
     if (st != LLAP_OK) return st;
     float x[2] = { NAN, NAN };
@@ -239,24 +172,25 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
 /* *timed: its time could be read, so that it is a row, right or wrong. */
 static llap_status take_record(ll_csv_reader *r, bool *timed)
 {
-    int64_t     time = 0;
+    int64_t     time[2] = { 0, 0 };
     bool        no_time = false;
     llap_status st = r->tokens.n_fields == r->schema.n_columns ? LLAP_OK : check_fields(r);
     if (st != LLAP_OK && all_empty(&r->tokens)) no_time = true;
-    else if (st == LLAP_OK) st = read_time(r, &time, &no_time);
+    else if (st == LLAP_OK) st = ll_csv_reader_time(r, time, &no_time);
     if (no_time && all_empty(&r->tokens)) {
         r->report->empty_lines++;
         return LLAP_OK;
     }
     if (st == LLAP_OK && no_time)
-        st = fail_cell(r, r->time_column[0],
-                       ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+        st = ll_csv_reader_fail_cell(r, r->time_column[0],
+                                     ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
     *timed = st == LLAP_OK;
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
         st = find_entity(r, r->tokens.field[r->entity_column]);
-    if (st == LLAP_OK && r->schema.n_time == 0) st = count_time(r, &time);
+    if (st == LLAP_OK && r->schema.n_time == 0) st = ll_csv_reader_count_time(r, time);
+    else if (st == LLAP_OK && time[1] != time[0]) st = ll_csv_reader_choose_time(r, time);
     if (st != LLAP_OK) return st;
-    return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
+    return r->schema.is_long ? read_long(r, time[0]) : read_wide(r, time[0]);
 }
 
 /* The header once more, where files were joined by hand. */
@@ -486,6 +420,7 @@ void ll_csv_reader_deinit(ll_csv_reader *r)
     ll_free(r->place);
     ll_free(r->row);
     ll_free(r->counted);
+    ll_free(r->fold);
     ll_free(r->part);
     *r = (ll_csv_reader){ 0 };
 }

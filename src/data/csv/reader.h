@@ -19,6 +19,12 @@ typedef struct ll_csv_part { /* a file that is an entity */
     const char *path;
 } ll_csv_part;
 
+typedef struct ll_csv_fold { /* the last hour of an entity that the clock shows twice */
+    int64_t     day, line;   /* of its first row */
+    const char *path;        /* NULL: none yet */
+    bool        told;        /* the time went back in it: the order shows which is which */
+} ll_csv_fold;
+
 typedef struct ll_csv_use { /* a column that is read */
     uint32_t column;
     uint32_t variable; /* of ll_csv_variables */
@@ -44,6 +50,8 @@ typedef struct ll_csv_reader {
     size_t        n_places, place_capacity;
     int64_t       arrivals;
 
+    ll_csv_fold *fold; /* [n_folds] by entity */
+    uint32_t     n_folds;
     ll_csv_part *part;
     size_t       n_parts, part_capacity;
 
@@ -86,6 +94,19 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
                               const float *values);
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
+
+/* Puts file, line and column in front of the failure's detail. */
+llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st);
+
+/* ---- row_time.c ---- */
+
+/* The time of the record; both[1] > both[0] where it may be either (choose_time then tells, which
+ * needs r->entity, and leaves it in both[0]). */
+llap_status ll_csv_reader_time(ll_csv_reader *r, int64_t both[2], bool *empty);
+llap_status ll_csv_reader_choose_time(ll_csv_reader *r, int64_t both[2]);
+llap_status ll_csv_reader_count_time(ll_csv_reader *r, int64_t *out);
+/* Fails where an hour that came twice on the clock came once in the file: which one is not told. */
+llap_status ll_csv_reader_check_folds(const ll_csv_reader *r);
 
 /* ---- extras.c ---- */
 
