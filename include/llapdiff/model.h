@@ -159,6 +159,10 @@ LLAP_API llap_status llap_model_can_save(const char *path);
 LLAP_API llap_status llap_model_load(const char *path, llap_model **out);
 LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
 
+/* The words of the training data that were read as codes, for llap_read_opts: closed by NULL,
+ * borrowed until the model is destroyed. */
+LLAP_API const char *const *llap_model_levels(const llap_model *m);
+
 /* What the model is, for people or as JSON: targets, spans, who answers, poles with half-lives and
  * periods; in the JSON of one just trained also the stages of its training. Caller owns *text
  * (llap_text_free). */

@@ -63,8 +63,8 @@ typedef enum llap_read_words {
     LLAP_READ_WORDS_IGNORE, /* "ignore": columns of words are left out, with a warning */
     LLAP_READ_WORDS_CODE,   /* "code": they become 0, 1, ... */
     LLAP_READ_WORDS_ERROR,  /* "error" */
-    LLAP_READ_WORDS_AUTO,   /* "auto", the default: as "ignore", but an error where the words look
-                               like numbers */
+    LLAP_READ_WORDS_AUTO,   /* "auto", the default: "code" for two to 20 words that come again,
+                               "ignore" for more; an error where they look like numbers */
 } llap_read_words;
 
 typedef enum llap_read_bad {
@@ -122,8 +122,8 @@ typedef enum llap_read_twice {
     LLAP_READ_TWICE_ERROR,   /* "error": a time that the zone's clock shows twice or never */
     LLAP_READ_TWICE_EARLIER, /* "earlier": is the earlier of the two */
     LLAP_READ_TWICE_LATER,   /* "later" */
-    LLAP_READ_TWICE_INFER,   /* "infer", the default: the first of two equal hours is the earlier; an
-                                error where the order of the rows does not tell */
+    LLAP_READ_TWICE_INFER, /* "infer", the default: the first of two equal hours is the earlier; an
+                              error where the order of the rows does not tell */
 } llap_read_twice;
 
 typedef enum llap_read_join {
@@ -148,13 +148,14 @@ typedef struct llap_read_opts {
     const char *row_every;   /* and how far apart their rows are: "1h" */
     char        separator;
     char        decimal;
-    char        quote;    /* 0: '"' */
-    const char *comment;  /* what lines of comment begin with: "#"; "": there are none */
-    const char *columns;  /* variables wanted, "new=old" renames */
-    const char *drop;     /* variables not wanted */
-    const char *missing;  /* further words or numbers that mean missing */
-    const char *circular; /* columns of degrees or compass points: sine and cosine */
-    const char *coded;    /* columns of words: coded 0, 1, ... */
+    char        quote;         /* 0: '"' */
+    const char *comment;       /* what lines of comment begin with: "#"; "": there are none */
+    const char *columns;       /* variables wanted, "new=old" renames */
+    const char *drop;          /* variables not wanted */
+    const char *missing;       /* further words or numbers that mean missing */
+    const char *circular;      /* columns of degrees or compass points: sine and cosine */
+    const char *coded;         /* columns of words: coded 0, 1, ... */
+    const char *const *levels; /* llap_model_levels: words keep the codes that training gave them */
     const char *grid; /* "auto" or a duration: rows at every multiple; NULL, "none": as they are */
     llap_read_bin        bin;
     llap_read_agg        agg;

@@ -54,6 +54,8 @@ static void csv_choices(const llap_read_opts *o, ll_csv_opts *c)
     c->text = o->words == LLAP_READ_WORDS_AUTO
                   ? LL_CSV_TEXT_AUTO
                   : (ll_csv_text)(o->words - LLAP_READ_WORDS_IGNORE + LL_CSV_TEXT_IGNORE);
+    c->few_words = 20;
+    c->levels = o->levels;
     c->bad_is_missing = o->bad == LLAP_READ_BAD_MISSING;
     c->duplicates = (ll_duplicates)(o->duplicates - LLAP_READ_DUPLICATES_LAST);
     c->unordered_is_error = o->unordered == LLAP_READ_UNORDERED_ERROR;

@@ -44,7 +44,7 @@ static const llap_option read_options[] = {
     OPTION_TEXT(LIST, drop, NULL, "variables to leave out"),
     OPTION_TEXT(LIST, missing, NULL, "further words or numbers that mean missing"),
     OPTION_WORD(codes, "find", codes, "whether -200, -9999 and the like mean missing"),
-    OPTION_WORD(words, "auto", words, "columns of words; auto: leave out, unless they look like numbers"),
+    OPTION_WORD(words, "auto", words, "columns of words; auto: code them where they are at most 20"),
     OPTION_WORD(bad, "error", bads, "cells that cannot be read"),
     OPTION_WORD(duplicates, "last", duplicates, "values given twice"),
     OPTION_WORD(unordered, "sort", orders, "time that goes back"),

@@ -63,6 +63,7 @@ static llap_status config_text(const llap_model *m, char **text)
     }
     put_names(&w, "known", f->known, f->n_known);
     put_names(&w, "static", f->statics, f->n_statics);
+    put_names(&w, "levels", f->levels, f->n_levels);
     ll_json_open(&w, "anchors", '[');
     for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
     ll_json_close(&w, ']');
@@ -153,7 +154,7 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
                                         "horizon", "step",      "gap",        "observed", "anchors",
                                         "parts",   "val_start", "test_start", "network",  "stack",
-                                        "known",   "static",    "filling",    NULL };
+                                        "known",   "static",    "filling",    "levels",   NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -286,9 +287,11 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
             if (strcmp(target[i], target[k]) == 0)
                 st = ll_fail(LLAP_EFORMAT, "llapdiff.variables: '%s' is there twice", target[i]);
     uint8_t     *part = NULL;
-    const char **known = NULL, **statics = NULL;
+    const char **known = NULL, **statics = NULL, **levels = NULL;
     if (st == LLAP_OK) st = get_names(config, "known", LL_KNOWN_COLUMNS, &known, &f.n_known);
     if (st == LLAP_OK) st = get_names(config, "static", LL_STATIC_COLUMNS, &statics, &f.n_statics);
+    if (st == LLAP_OK) st = get_names(config, "levels", LL_MODEL_LEVELS, &levels, &f.n_levels);
+    f.levels = (const char *const *)levels;
     f.known = (const char *const *)known;
     f.statics = (const char *const *)statics;
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
@@ -306,6 +309,7 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
     ll_free(part);
     ll_free((void *)known);
     ll_free((void *)statics);
+    ll_free((void *)levels);
     return st;
 }
 

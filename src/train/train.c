@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/time/civil.h"
 #include "data/gaps.h"
+#include "data/panel_words.h"
 #include "data/windows/scaling.h"
 #include "predict/compare.h"
 #include "predict/device.h"
@@ -227,7 +228,7 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK && o->inputs != NULL && l->size != NETWORKS_STACK)
         st = ll_fail(LLAP_EOPTION, "inputs: only size stack looks at some of the variables");
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
-    if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = ll_targets_parse(p, o->target, o->log, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
     if (st == LLAP_OK && f->n_known > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
@@ -246,6 +247,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     for (int64_t i = 0; i < f->n_known; i++) l->names[f->n_targets + i] = p->var[l->known[i]];
     f->target = (const char *const *)l->names;
     f->known = (const char *const *)l->names + f->n_targets;
+    if (p->words != NULL && p->words->n_levels <= LL_MODEL_LEVELS) {
+        f->n_levels = (int64_t)p->words->n_levels;
+        f->levels = (const char *const *)p->words->level;
+    }
     f->n_statics = l->statics.n;
     f->statics = l->statics.name;
     st = ll_targets_check(o, f->target, f->n_targets);

@@ -88,15 +88,19 @@ typedef struct ll_csv_opts {
     const char *const *circular; /* columns of degrees or compass points (N, NNE): each becomes
                                     NAME_sin and NAME_cos */
     const char *const *coded;    /* columns of words to code, whatever text says */
-    ll_csv_text        text;
-    bool               bad_is_missing;     /* cells that cannot be read are missing, and counted */
-    bool               unordered_is_error; /* time going back within an entity */
-    ll_duplicates      duplicates;
-    size_t             max_line;     /* bytes */
-    int64_t            max_entities; /* more is taken for a wrong entity column */
-    int                threads;      /* that read one file; 0: one per processor, at most 8. The
-                                        panel is the same for any number */
-    const llap_log *log;             /* warnings; NULL: only counted */
+    const char *const *levels;   /* "variable=word": columns of words whose codes are given, by the
+                                    order of their levels; other words are missing */
+    ll_csv_text text;
+    uint32_t    few_words; /* LL_CSV_TEXT_AUTO: columns of at most so many different words are
+                              coded; 0: none */
+    bool          bad_is_missing;     /* cells that cannot be read are missing, and counted */
+    bool          unordered_is_error; /* time going back within an entity */
+    ll_duplicates duplicates;
+    size_t        max_line;     /* bytes */
+    int64_t       max_entities; /* more is taken for a wrong entity column */
+    int           threads;      /* that read one file; 0: one per processor, at most 8. The
+                                   panel is the same for any number */
+    const llap_log *log;        /* warnings; NULL: only counted */
 } ll_csv_opts;
 
 #define LL_CSV_DEFAULT                            \
@@ -117,6 +121,7 @@ typedef struct ll_csv_report {
     int64_t           empty_lines;                  /* also lines of separators only */
     int64_t           text_cells;                   /* words in columns left out */
     int64_t           grouped_cells;                /* 1,234.5 and its like */
+    int64_t           strange_words;                /* that are no level */
     int64_t           bad_cells;      /* could not be read, taken as missing on request */
     int64_t           infinite_cells; /* inf, or too large for a float */
     int64_t           out_of_range;   /* outside valid_min .. valid_max */

@@ -1,5 +1,6 @@
 /* Where rows come from, and what a panel keeps of its files beside numbers: words and units. */
 #include "base/alloc.h"
+#include "data/csv/codes.h"
 #include "data/csv/reader.h"
 
 #include <stdio.h>
@@ -61,6 +62,34 @@ static llap_status put_words(const ll_csv_reader *r, const ll_word_column *c, ui
     return st;
 }
 
+/* The codes of each variable of words: those that were given, or the words in byte order. */
+static llap_status put_levels(const ll_csv_reader *r, ll_panel_words *w)
+{
+    const ll_csv_variables *vs = &r->variables;
+    const char *const      *given = r->o->levels;
+    size_t                  n = 0;
+    llap_status             st = LLAP_OK;
+    while (given != NULL && given[n] != NULL) n++;
+    for (uint32_t v = 0; v < vs->n_words; v++) n += vs->words[v].n;
+    for (uint32_t v = 0; v < vs->n_words && st == LLAP_OK; v++) {
+        const char *name = ll_panel_builder_var_name(r->builder, v);
+        uint32_t   *order;
+        bool        any = false;
+        if (vs->words[v].n == 0) continue;
+        for (size_t i = 0; given != NULL && given[i] != NULL && st == LLAP_OK; i++)
+            if (ll_csv_level_word(given[i], name) != NULL) {
+                st = ll_panel_words_level(w, n, given[i], NULL);
+                any = true;
+            }
+        if (any || st != LLAP_OK) continue;
+        st = ll_names_sorted(&vs->words[v], &order);
+        for (uint32_t k = 0; k < vs->words[v].n && st == LLAP_OK; k++)
+            st = ll_panel_words_level(w, n, name, vs->words[v].name[order[k]]);
+        ll_free(order);
+    }
+    return st;
+}
+
 llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p)
 {
     const uint32_t n = r->words.n < r->variables.source.n ? r->words.n : r->variables.source.n;
@@ -68,9 +97,13 @@ llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p)
     for (uint32_t v = 0; v < n; v++) used += r->variables.variable[v].n_words > 0;
     if (used == 0) return LLAP_OK;
     llap_status st = ll_panel_words_create(p, used);
+    if (st == LLAP_OK) st = put_levels(r, p->words);
     for (uint32_t v = 0, to = 0; st == LLAP_OK && v < n; v++) {
         if (r->variables.variable[v].n_words == 0) continue;
-        st = ll_panel_words_put(p->words, r->variables.source.name[v], &p->words->name[to]);
+        const char *name = r->variables.variable[v].how == LL_CSV_CODE
+                               ? ll_csv_variables_name(&r->variables, v)
+                               : r->variables.source.name[v];
+        st = ll_panel_words_put(p->words, name, &p->words->name[to]);
         if (st == LLAP_OK) st = put_words(r, &r->words.column[v], to++, p);
     }
     return st;

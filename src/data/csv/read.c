@@ -94,10 +94,33 @@ static void say_columns(load *l)
         const ll_csv_role role = s->column[c].role;
         const bool        named = s->header && (role == LL_CSV_COUNTER || role == LL_CSV_WORDS ||
                                          (role == LL_CSV_NOTHING && s->is_long));
-        if (!named || (role == LL_CSV_WORDS && l->o->text > LL_CSV_TEXT_IGNORE)) continue;
+        const bool        coded = l->o->text > LL_CSV_TEXT_IGNORE || s->column[c].few;
+        if (!named || (role == LL_CSV_WORDS && coded)) continue;
         say(line, "%s%s", first ? "; not numbers: " : ", ", s->column[c].name);
         first = false;
     }
+}
+
+/* Which columns hold codes, and of which words. */
+static llap_status say_codes(load *l)
+{
+    const ll_csv_variables *vs = &l->reader.variables;
+    for (uint32_t i = 0; i < vs->source.n; i++) {
+        uint32_t *order;
+        if (vs->variable[i].how != LL_CSV_CODE) continue;
+        const ll_names *words = &vs->words[vs->variable[i].var];
+        if (ll_names_sorted(words, &order) != LLAP_OK) return LLAP_ENOMEM;
+        say(l->report.decision[1], "; words as codes: %s (", vs->source.name[i]);
+        bool given = false;
+        for (const char *const *level = l->o->levels; level != NULL && *level != NULL; level++)
+            given = given || ll_csv_level_word(*level, ll_csv_variables_name(vs, i)) != NULL;
+        if (given) say(l->report.decision[1], "as in training");
+        for (uint32_t k = 0; k < words->n && k < 20 && !given; k++)
+            say(l->report.decision[1], "%s%u %s", k == 0 ? "" : ", ", k, words->name[order[k]]);
+        say(l->report.decision[1], words->n > 20 && !given ? ", ...)" : ")");
+        ll_free(order);
+    }
+    return LLAP_OK;
 }
 
 /* What is known only at the end. */
@@ -162,10 +185,13 @@ static void warn_about(load *l)
              (long long)l->report.summary_lines, l->reader.first_summary);
     const ll_csv_variables *vs = &l->reader.variables;
     for (uint32_t i = 0; i < vs->source.n; i++)
-        if (vs->variable[i].n_words > 0)
+        if (vs->variable[i].n_words > 0 && vs->variable[i].how == LL_CSV_COUNT)
             warn(l, "column '%s': %lld words left out%s", vs->source.name[i],
                  (long long)vs->variable[i].n_words,
                  never_changes(l, i) ? ", the same all along: may be a static input" : "");
+    if (l->report.strange_words > 0)
+        warn(l, "%lld words that training has not seen; taken as missing",
+             (long long)l->report.strange_words);
     if (vs->bad_cells > 0)
         warn(l, "%s: %lld cells cannot be read; taken as missing (here first)", l->reader.first_bad,
              (long long)vs->bad_cells);
@@ -266,7 +292,8 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
     char joined[512] = "";
     if (st == LLAP_OK) st = ll_csv_reader_join(&l->reader, joined);
     if (st == LLAP_OK) st = erase_codes(l, b);
-    if (st == LLAP_OK) st = ll_csv_rank_words(b, vs->words, vs->n_words);
+    if (st == LLAP_OK)
+        st = ll_csv_rank_words(b, vs->words, vs->n_words, l->o->levels, &l->report.strange_words);
     if (st == LLAP_OK) st = ll_csv_variables_order(vs, &order);
     if (st == LLAP_OK && order != NULL) st = ll_panel_builder_order(b, order);
     /* the variables of the long form come in the order of the rows, which must not matter */
@@ -283,6 +310,7 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
     }
     if (st == LLAP_OK) st = ll_csv_reader_words(&l->reader, *out);
     if (st == LLAP_OK) st = ll_csv_reader_units(&l->reader, *out);
+    if (st == LLAP_OK) st = say_codes(l);
     if (st != LLAP_OK) {
         llap_panel_destroy(*out);
         *out = NULL;

@@ -316,8 +316,9 @@ static llap_status bind(ll_csv_reader *r)
             r->use[r->n_use++] = (ll_csv_use){ .column = (uint32_t)c, .nothing = true };
         if (role > LL_CSV_COUNTER) continue;
         const ll_csv_treatment likely = role == LL_CSV_NUMBER  ? LL_CSV_VALUES
-                                        : role == LL_CSV_WORDS ? LL_CSV_COUNT
-                                                               : LL_CSV_SKIP;
+                                        : role != LL_CSV_WORDS ? LL_CSV_SKIP
+                                        : s->column[c].few     ? LL_CSV_CODE
+                                                               : LL_CSV_COUNT;
         uint32_t               id;
         st = ll_csv_variables_find(&r->variables, s->column[c].name, strlen(s->column[c].name),
                                    likely, &id);

@@ -3,6 +3,7 @@
 #include "data/csv/marks.h"
 #include "data/csv/schema.h"
 #include "data/csv/variables.h"
+#include "data/names.h"
 
 typedef struct search {
     ll_csv_schema       *s;
@@ -76,6 +77,25 @@ static llap_status check_words(const search *f, size_t c)
     return refuse(f, where[0], c, what);
 }
 
+/* Whether the words of a column are a category: two to o->few_words, each twice on average. */
+static llap_status look_at_words(const search *f, size_t c)
+{
+    ll_names    seen = { 0 };
+    size_t      n = 0;
+    llap_status st = LLAP_OK;
+    for (size_t r = f->first; r < f->sample->n_records && st == LLAP_OK; r++) {
+        const ll_csv_field cell = ll_csv_cell(f->sample, r, c);
+        uint32_t           id;
+        if (ll_csv_is_missing_word(cell)) continue;
+        st = ll_names_add(&seen, cell.text, cell.len, &id);
+        n++;
+        if (seen.n > f->o->few_words) break;
+    }
+    f->s->column[c].few = seen.n >= 2 && seen.n <= f->o->few_words && n >= 2 * (size_t)seen.n;
+    ll_names_deinit(&seen);
+    return st;
+}
+
 /* 1,5 in a table without time and header: one number or two. */
 static llap_status check_lone(const search *f)
 {
@@ -108,8 +128,10 @@ llap_status ll_csv_find_refusal(ll_csv_schema *s, const char *file, const ll_csv
         if (!is_wanted(&f, c)) continue;
         if (look && is_numeric(&f, c)) st = check_marks(&f, c, shown);
         if (s->column[c].role == LL_CSV_WORDS && o->text == LL_CSV_TEXT_AUTO &&
-            !ll_csv_is_made_of_words(o, s->column[c].name))
+            !ll_csv_is_made_of_words(o, s->column[c].name)) {
             st = check_words(&f, c);
+            if (st == LLAP_OK && o->few_words > 0) st = look_at_words(&f, c);
+        }
     }
     return st;
 }

@@ -28,6 +28,7 @@ typedef struct ll_csv_column {
     const char *name; /* never NULL; c1, c2, ... where the file gives none */
     ll_csv_role role;
     int         part;  /* of the time: 0 .. n_time - 1 */
+    bool        few;   /* its words are few and come again: they can be coded */
     bool        named; /* by the file */
     const char *unit;  /* what the header says of it; "": nothing */
 } ll_csv_column;

@@ -45,9 +45,17 @@ bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name)
     return panel_name(o, name, strlen(name), &unused) != NULL;
 }
 
+static bool has_levels(const ll_csv_opts *o, const char *name, size_t len)
+{
+    for (const char *const *l = o->levels; l != NULL && *l != NULL; l++)
+        if (strncmp(*l, name, len) == 0 && (*l)[len] == '=') return true;
+    return false;
+}
+
 bool ll_csv_is_made_of_words(const ll_csv_opts *o, const char *name)
 {
-    return listed(o->circular, name, strlen(name)) || listed(o->coded, name, strlen(name));
+    return has_levels(o, name, strlen(name)) || listed(o->circular, name, strlen(name)) ||
+           listed(o->coded, name, strlen(name));
 }
 
 static ll_csv_treatment treatment_of(const ll_csv_opts *o, const char *name, size_t len,
@@ -55,7 +63,8 @@ static ll_csv_treatment treatment_of(const ll_csv_opts *o, const char *name, siz
 {
     if (likely == LL_CSV_SKIP && o->columns == NULL) return LL_CSV_SKIP;
     if (listed(o->circular, name, len)) return LL_CSV_CIRCULAR;
-    if (listed(o->coded, name, len)) return LL_CSV_CODE;
+    if (listed(o->coded, name, len) || likely == LL_CSV_CODE || has_levels(o, name, len))
+        return LL_CSV_CODE;
     if (likely != LL_CSV_COUNT || o->text == LL_CSV_TEXT_ERROR) return LL_CSV_VALUES;
     return o->text == LL_CSV_TEXT_CODE ? LL_CSV_CODE : LL_CSV_COUNT;
 }
@@ -287,13 +296,14 @@ static llap_status read_circular(ll_csv_variables *vs, ll_csv_field f, char deci
     return LLAP_OK;
 }
 
-static llap_status read_word(ll_csv_variables *vs, uint32_t var, ll_csv_field f, float *x)
+static llap_status read_word(ll_csv_variables *vs, uint32_t variable, ll_csv_field f, float *x)
 {
     uint32_t id;
     *x = NAN;
     if (is_missing(vs, f)) return LLAP_OK;
-    const llap_status st = ll_names_add(&vs->words[var], f.text, f.len, &id);
+    const llap_status st = ll_names_add(&vs->words[vs->variable[variable].var], f.text, f.len, &id);
     if (st != LLAP_OK) return st;
+    vs->variable[variable].n_words++;
     if (id >= 1 << 24) return ll_fail(LLAP_ELIMIT, "more than %d different words", 1 << 24);
     *x = (float)id;
     return LLAP_OK;
@@ -312,7 +322,7 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
     case LL_CSV_CIRCULAR:
         return read_circular(vs, cell, decimal, x);
     case LL_CSV_CODE:
-        return read_word(vs, v->var, cell, x);
+        return read_word(vs, id, cell, x);
     case LL_CSV_COUNT:
         if (is_missing(vs, cell)) return LLAP_OK;
         v->n_words++;

@@ -23,7 +23,7 @@ typedef enum ll_csv_treatment {
 typedef struct ll_csv_variable {
     ll_csv_treatment how;
     uint32_t         var;     /* in the builder: the first of its 0, 1 or 2 */
-    int64_t          n_words; /* left out */
+    int64_t          n_words; /* left out or coded */
     const char      *unit;    /* of the header; NULL: none */
     const char      *path;    /* long form: of the last file that has it */
 } ll_csv_variable;
@@ -56,7 +56,8 @@ llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
 void        ll_csv_variables_deinit(ll_csv_variables *vs);
 
 /* The number of a name, new or known. likely: what it looks like, unless the options say otherwise:
- * LL_CSV_VALUES, LL_CSV_COUNT for words, LL_CSV_SKIP for what is left out unless named. */
+ * LL_CSV_VALUES, LL_CSV_COUNT for words, LL_CSV_CODE for few of them, LL_CSV_SKIP for what is left
+ * out unless named. */
 llap_status ll_csv_variables_find(ll_csv_variables *vs, const char *name, size_t len,
                                   ll_csv_treatment likely, uint32_t *id);
 
