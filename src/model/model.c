@@ -112,6 +112,21 @@ size_t ll_model_series(const llap_model *m, const char *name)
     return more < 0 ? SIZE_MAX : (size_t)(m->frame.n_entities + 1 + more);
 }
 
+static bool is_the_one(const llap_model *m, const llap_panel *p)
+{
+    return m->frame.n_entities == 1 && p->n_entities == 1 && m->n_more == 0;
+}
+
+int64_t ll_model_entity_of(const llap_model *m, const llap_panel *p, int64_t entity)
+{
+    return is_the_one(m, p) ? 0 : ll_model_entity(m, p->entity[entity]);
+}
+
+size_t ll_model_series_of(const llap_model *m, const llap_panel *p, int64_t entity)
+{
+    return is_the_one(m, p) ? 0 : ll_model_series(m, p->entity[entity]);
+}
+
 int64_t ll_model_target(const llap_model *m, const char *name)
 {
     for (int64_t i = 0; i < m->frame.n_targets; i++)

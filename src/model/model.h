@@ -119,9 +119,14 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
 int64_t ll_model_entity(const llap_model *m, const char *name);
 int64_t ll_model_target(const llap_model *m, const char *name);
 
+/* The same of an entity of a panel. A model of one series does not ask what the only series of a
+ * panel is called. */
+int64_t ll_model_entity_of(const llap_model *m, const llap_panel *p, int64_t entity);
+
 /* The series of an entity in the chains of the anchors; of an unknown one that which its static
  * inputs tell (n_entities or more), or SIZE_MAX, that of all together. */
 size_t ll_model_series(const llap_model *m, const char *name);
+size_t ll_model_series_of(const llap_model *m, const llap_panel *p, int64_t entity);
 
 /* Series of the joint law: of every entity and target, or of every target where entities are
  * independent, which then share one law. */

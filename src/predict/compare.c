@@ -33,7 +33,7 @@ static void compare_entities(const llap_model *m, const llap_panel *p, const lla
     int64_t     n = 0;
     const char *first = NULL;
     for (int64_t e = 0; e < p->n_entities; e++)
-        if (ll_model_entity(m, p->entity[e]) < 0 && n++ == 0) first = p->entity[e];
+        if (ll_model_entity_of(m, p, e) < 0 && n++ == 0) first = p->entity[e];
     if (n > 0 && !m->frame.by_entity)
         ll_logf(log, LLAP_LOG_WARNING,
                 "training has not seen %lld of %lld entities ('%s'%s): they take the level and "
@@ -77,7 +77,7 @@ static moments measure(const llap_model *m, int64_t target, const llap_panel *p,
     const double   *sd = c->y_sd != NULL ? c->y_sd : c->sd;
     moments         s = { 0 };
     for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t known = ll_model_entity(m, p->entity[e]);
+        const int64_t known = ll_model_entity_of(m, p, e);
         const size_t  k = known < 0 ? c->n_series : (size_t)known;
         assert(k <= c->n_series);
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
@@ -158,11 +158,31 @@ static void compare_contexts(const llap_model *m, const llap_panel *p, const int
                 show_gap(&p->axis, m->frame.context).text);
 }
 
+/* Columns that networks were trained to look at. */
+static void compare_inputs(const llap_panel *p, const char *const *input, int64_t n,
+                           const llap_log *log)
+{
+    char   list[400] = "";
+    size_t at = 0;
+    for (int64_t i = 0; i < n && at < sizeof list; i++)
+        if (ll_panel_find_var(p, input[i]) < 0)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s'%s'", at == 0 ? "" : ", ",
+                                   ll_text_show(input[i]).text);
+    if (at > 0)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "inputs of training that the data does not have: %s; the networks take them as "
+                "missing and answer less well than they were scored",
+                list);
+}
+
 llap_status ll_compare_with_training(const llap_model *m, const llap_panel *p, const int64_t *var,
                                      const ll_queries *q, const llap_log *log)
 {
     if (log == NULL || m->anchor == NULL) return LLAP_OK;
     compare_entities(m, p, log);
+    if (m->network != NULL) compare_inputs(p, m->network->input, m->network->n_inputs, log);
+    if (m->stack != NULL)
+        compare_inputs(p, (const char *const *)m->stack->input, m->stack->layout.inputs, log);
     const llap_status st = compare_interval(m, p, log);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
         compare_values(m, v, p, var[v], log);

@@ -68,7 +68,7 @@ llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_s
     for (int64_t e = 0; e < p->n_entities && st == LLAP_OK; e++) {
         const bool rows = p->start[e] < p->start[e + 1];
         v->start[e] = rows ? ll_model_time(m, p->time[p->start[e]]) : 0;
-        v->known[e] = E == 0 ? -1 : ll_model_entity(m, p->entity[e]);
+        v->known[e] = E == 0 ? -1 : ll_model_entity_of(m, p, e);
     }
     for (size_t e = 0; e < E && st == LLAP_OK; e++)
         v->place[e] = ll_panel_find_entity(p, m->frame.entity[e]);

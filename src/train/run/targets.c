@@ -22,6 +22,13 @@ static int64_t find(const char *text, size_t len, const char *const *names, int6
     return -1;
 }
 
+/* "a, b" */
+static void list_name(char *list, size_t room, const char *name)
+{
+    const size_t at = strlen(list);
+    snprintf(list + at, room - at, "%s%s", at == 0 ? "" : ", ", ll_text_show(name).text);
+}
+
 static llap_status unknown(const char *what, const char *of, const char *text, size_t len,
                            const char *const *names, int64_t n)
 {
@@ -31,9 +38,11 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     if (st == LLAP_OK) {
         for (int64_t i = 0; i < n; i++) all[i] = names[i];
         const char *nearest = llap_text_nearest(name, (const char *const *)all);
-        st = ll_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, ll_text_show(name).text,
+        char        list[600] = "";
+        for (int64_t i = 0; i < n; i++) list_name(list, sizeof list, names[i]);
+        st = ll_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s; %s %s", what, of, ll_text_show(name).text,
                      nearest ? " (did you mean '" : "", nearest ? ll_text_show(nearest).text : "",
-                     nearest ? "'?)" : "");
+                     nearest ? "'?)" : "", n == 1 ? "there is" : "there are", list);
     }
     ll_free((void *)all);
     ll_free(name);
@@ -90,13 +99,6 @@ static bool is_of_entities(const llap_panel *p, int64_t v)
         any = true;
     }
     return differs && often;
-}
-
-/* "a, b" */
-static void list_name(char *list, size_t room, const char *name)
-{
-    const size_t at = strlen(list);
-    snprintf(list + at, room - at, "%s%s", at == 0 ? "" : ", ", ll_text_show(name).text);
 }
 
 llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_log *log,
