@@ -24,7 +24,7 @@ static void mistakes_are_named(void **state)
         { "time,x\n1,999\n2,999\n3,\"1,000\"\n", LLAP_EFORMAT,
           "t.csv:4: column 2 'x': '1,000' may be 1000 or 1, and no other cell shows which" },
         { "a,b\n1,2\n3,4\n", LLAP_EFORMAT,
-          "t.csv: no time column found: name it (`time`); its columns are 'a', 'b'" },
+          "t.csv: no time column found: name it (`time`), or say when the rows begin" },
         { "entity,time,x\na,1,2\n,2,3\n", LLAP_EFORMAT,
           "t.csv:3: column 1 'entity': expected the name" },
         { "time,x\n1,2\n,3\n", LLAP_EFORMAT,

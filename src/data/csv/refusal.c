@@ -53,27 +53,36 @@ static llap_status check_marks(const search *f, size_t c, bool shown)
     return refuse(f, v.first_unclear, c, what);
 }
 
-/* Whether a column that would be left out is one of numbers that cannot be read. */
+/* Whether a column that would be left out is one of numbers that cannot be read: those of the other
+ * decimal point, or with something around them. */
 static llap_status check_words(const search *f, size_t c)
 {
-    size_t numeric = 0, words = 0, where[2] = { 0 };
+    size_t     numeric = 0, words = 0, other = 0, where[2] = { 0 };
+    const char point = f->s->decimal == ',' ? '.' : ',';
     for (size_t r = f->first; r < f->sample->n_records; r++) {
         const ll_csv_field cell = ll_csv_cell(f->sample, r, c);
-        if (ll_csv_is_missing_word(cell)) continue;
+        if (ll_csv_means_missing(f->o, cell)) continue;
         words++;
         if (!ll_csv_looks_numeric(cell, f->s->decimal)) continue;
         if (numeric < 2) where[numeric] = r;
         numeric++;
+        other += ll_csv_is_number(cell, point);
     }
     if (numeric * 2 <= words) return LLAP_OK;
-    char what[480];
-    snprintf(what, sizeof what,
-             "'%s'%s%s%s look%s like %s, but cannot be read with a decimal %s: say the point "
-             "(`decimal`) or leave the column out (`drop`)",
-             ll_csv_show(ll_csv_cell(f->sample, where[0], c)).text, numeric > 1 ? ", '" : "",
-             numeric > 1 ? ll_csv_show(ll_csv_cell(f->sample, where[1], c)).text : "",
-             numeric > 1 ? "'" : "", numeric > 1 ? "" : "s", numeric > 1 ? "numbers" : "a number",
-             f->s->decimal == ',' ? "comma" : "point");
+    const bool two = numeric > 1;
+    char       what[480];
+    snprintf(what, sizeof what, "'%s'%s%s%s look%s like %s, but %s",
+             ll_csv_show(ll_csv_cell(f->sample, where[0], c)).text, two ? ", '" : "",
+             two ? ll_csv_show(ll_csv_cell(f->sample, where[1], c)).text : "", two ? "'" : "",
+             two ? "" : "s", two ? "numbers" : "a number",
+             other * 2 <= numeric ? "something stands beside the digits: name what means missing "
+                                    "(`missing`), leave the column out (`drop`) or take it for "
+                                    "words (`coded`)"
+             : f->s->decimal == ','
+                 ? "cannot be read with a decimal comma: say the point (`decimal`) or leave the "
+                   "column out (`drop`)"
+                 : "cannot be read with a decimal point: say the point (`decimal`) or leave the "
+                   "column out (`drop`)");
     return refuse(f, where[0], c, what);
 }
 

@@ -22,6 +22,15 @@ bool ll_csv_is_missing_word(ll_csv_field f)
     return false;
 }
 
+bool ll_csv_means_missing(const ll_csv_opts *o, ll_csv_field f)
+{
+    if (ll_csv_is_missing_word(f)) return true;
+    const char *const *word = o->missing;
+    for (; word != NULL && *word != NULL; word++)
+        if (strlen(*word) == f.len && strncasecmp(*word, f.text, f.len) == 0) return true;
+    return false;
+}
+
 ll_csv_field ll_csv_cell(const ll_csv_sample *s, size_t record, size_t column)
 {
     static char        nothing[] = "";
@@ -194,9 +203,11 @@ static llap_status cut_above(ll_csv_sample *s, const char *text, const char *end
     ll_csv_sample line = { .dialect = s->dialect };
     llap_status   st = LLAP_OK;
     for (const char *p = text; len > 0 && p < end; p = line_behind(s, p, end)) {
-        if ((size_t)(end - p) >= len && memcmp(p, s->dialect.comment, len) == 0)
-            from[0] = from[1], from[1] = p + len;
-        else if (*p != s->dialect.line_end && *p != '\r') break;
+        if ((size_t)(end - p) >= len && memcmp(p, s->dialect.comment, len) == 0) {
+            const char *q = p + len;
+            while (q < end && (*q == ' ' || *q == '\t' || *q == '\r')) q++;
+            if (q < end && *q != s->dialect.line_end) from[0] = from[1], from[1] = p + len;
+        } else if (*p != s->dialect.line_end && *p != '\r') break;
     }
     line.dialect.comment[0] = '\0';
     for (int k = 0; k < 2 && st == LLAP_OK; k++) {

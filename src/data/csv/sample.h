@@ -47,10 +47,12 @@ void        ll_csv_sample_deinit(ll_csv_sample *s);
 /* The cell without blanks around it; { "", 0 } where the record is too short. */
 ll_csv_field ll_csv_cell(const ll_csv_sample *s, size_t record, size_t column);
 
-/* Takes blanks off both ends of a field that is not quoted. */
+/* Takes blanks off both ends of a field that is not quoted, those of print (U+00A0) too. */
 static inline ll_csv_field ll_csv_trim(ll_csv_field f)
 {
     if (f.quoted) return f;
+    while (f.len > 1 && memcmp(f.text, "\xc2\xa0", 2) == 0) f.text += 2, f.len -= 2;
+    while (f.len > 1 && memcmp(f.text + f.len - 2, "\xc2\xa0", 2) == 0) f.len -= 2;
     while (f.len > 0 && (f.text[0] == ' ' || f.text[0] == '\t')) f.text++, f.len--;
     while (f.len > 0 && (f.text[f.len - 1] == ' ' || f.text[f.len - 1] == '\t')) f.len--;
     return f;
@@ -73,5 +75,7 @@ bool ll_csv_is_summary(const ll_csv_field *field, size_t n_fields, size_t n_colu
 
 /* NA, NaN, null and their like, in any case; also the empty field. */
 bool ll_csv_is_missing_word(ll_csv_field f);
+/* The same, or a word that the options name. */
+bool ll_csv_means_missing(const ll_csv_opts *o, ll_csv_field f);
 
 #endif

@@ -38,7 +38,7 @@ static content look_at(const finder *f, size_t column)
     content c = { .whole = true };
     for (size_t r = f->first; r < f->sample->n_records; r++) {
         const ll_csv_field cell = ll_csv_cell(f->sample, r, column);
-        if (ll_csv_is_missing_word(cell)) continue;
+        if (ll_csv_means_missing(f->o, cell)) continue;
         if (!is_number(f, cell)) c.words++;
         else c.numbers++;
         c.whole = c.whole && memchr(cell.text, f->s->decimal, cell.len) == NULL;
@@ -361,11 +361,13 @@ static llap_status find_time(finder *f)
         set_time(f, columns, n, &guess);
         return LLAP_OK;
     }
-    return fail_columns(f, LLAP_EFORMAT,
-                        none == 1 ? "no time column found, and one column only: name the separator "
-                                    "(`separator`), or say when the rows begin and how far apart "
-                                    "they are (`start`, `row_every`)"
-                                  : "no time column found: name it (`time`)");
+    return fail_columns(
+        f, LLAP_EFORMAT,
+        none == 1 ? "no time column found, and one column only: name the separator "
+                    "(`separator`), or say when the rows begin and how far apart "
+                    "they are (`start`, `row_every`)"
+                  : "no time column found: name it (`time`), or say when the rows begin and "
+                    "how far apart they are (`start`, `row_every`)");
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */

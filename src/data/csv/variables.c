@@ -221,15 +221,6 @@ llap_status ll_csv_variables_check(const ll_csv_variables *vs)
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static bool is_missing(const ll_csv_variables *vs, ll_csv_field f)
-{
-    if (ll_csv_is_missing_word(f)) return true;
-    const char *const *word = vs->o->missing;
-    for (; word != NULL && *word != NULL; word++)
-        if (strlen(*word) == f.len && strncasecmp(*word, f.text, f.len) == 0) return true;
-    return false;
-}
-
 static llap_status bad_cell(ll_csv_variables *vs, ll_csv_field f, const char *expected)
 {
     if (vs->o->bad_is_missing) {
@@ -260,13 +251,13 @@ static llap_status read_number(ll_csv_variables *vs, ll_csv_field f, char decima
     float          value;
     ll_number_kind kind = ll_number_float(f.text, f.len, decimal, &value);
     *x = NAN;
-    if (kind == LL_NUMBER_NONE && !is_missing(vs, f)) {
+    if (kind == LL_NUMBER_NONE && !ll_csv_means_missing(vs->o, f)) {
         kind = ll_csv_number(f, decimal, &value);
         vs->grouped_cells += kind != LL_NUMBER_NONE;
     }
     if (kind == LL_NUMBER_FINITE) *x = accept(vs, value);
     else if (kind == LL_NUMBER_INFINITE) vs->infinite_cells++;
-    else if (!is_missing(vs, f)) return bad_cell(vs, f, "a number");
+    else if (!ll_csv_means_missing(vs->o, f)) return bad_cell(vs, f, "a number");
     return LLAP_OK;
 }
 
@@ -300,7 +291,7 @@ static llap_status read_word(ll_csv_variables *vs, uint32_t variable, ll_csv_fie
 {
     uint32_t id;
     *x = NAN;
-    if (is_missing(vs, f)) return LLAP_OK;
+    if (ll_csv_means_missing(vs->o, f)) return LLAP_OK;
     const llap_status st = ll_names_add(&vs->words[vs->variable[variable].var], f.text, f.len, &id);
     if (st != LLAP_OK) return st;
     vs->variable[variable].n_words++;
@@ -314,7 +305,8 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
 {
     ll_csv_variable *v = &vs->variable[id];
     if (v->how == LL_CSV_SKIP) return LLAP_OK;
-    if (cell.len > 0 && (cell.text[0] <= ' ' || cell.text[cell.len - 1] <= ' '))
+    const unsigned char last = cell.len == 0 ? 0 : (unsigned char)cell.text[cell.len - 1];
+    if (cell.len > 0 && (cell.text[0] <= ' ' || last <= ' ' || last == 0xa0))
         cell = ll_csv_trim(cell);
     switch (v->how) {
     case LL_CSV_VALUES:
@@ -324,7 +316,7 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
     case LL_CSV_CODE:
         return read_word(vs, id, cell, x);
     case LL_CSV_COUNT:
-        if (is_missing(vs, cell)) return LLAP_OK;
+        if (ll_csv_means_missing(vs->o, cell)) return LLAP_OK;
         v->n_words++;
         vs->text_cells++;
         return LLAP_OK;
