@@ -334,7 +334,12 @@ llap_status ll_csv_sample_init(ll_csv_sample *s, const char *name, const char *t
     if (st == LLAP_OK && n == 0 && !all)
         st = ll_fail(LLAP_ELIMIT, "%s:1: the first line is longer than %zu bytes", name,
                      o->max_line);
-    if (st == LLAP_OK && s->n_records == 0) st = ll_fail(LLAP_EFORMAT, "%s: is empty", name);
+    if (st == LLAP_OK && s->n_records == 0)
+        st = o->skip_lines > 0
+                 ? ll_fail(LLAP_EFORMAT,
+                           "%s: has nothing behind its first %lld lines (`skip_lines`)", name,
+                           (long long)o->skip_lines)
+                 : ll_fail(LLAP_EFORMAT, "%s: is empty", name);
     s->all = all && !s->broken;
     /* in a lone column of values, what looks like a title may be a header, and its comma a point */
     const bool lone = o->start != NULL && s->dialect.separator == ',';
