@@ -65,6 +65,13 @@ typedef enum llap_train_view {
     LLAP_TRAIN_VIEW_ROWS,   /* "rows": each target by itself */
 } llap_train_view;
 
+typedef enum llap_train_glitches {
+    LLAP_TRAIN_GLITCHES_DEFAULT,
+    LLAP_TRAIN_GLITCHES_DROP, /* "drop", the default: readings far from all around them are missing
+                               */
+    LLAP_TRAIN_GLITCHES_KEEP, /* "keep": they are readings */
+} llap_train_glitches;
+
 typedef struct llap_train_opts {
     const char *target;  /* variables, separated by commas; NULL: all */
     const char *context; /* duration looked back, "14d", or steps, "336" */
@@ -74,6 +81,8 @@ typedef struct llap_train_opts {
     llap_train_split split;
     int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
     int              no_climate; /* never fit calendar terms */
+
+    llap_train_glitches glitches;
     /* cycles that no calendar names: "auto" looks for them, "none"; or spans, "7d,24h", and where
      * times are numbers such numbers, "11.3". NULL: auto where times are numbers or
      * readings come every 6 to 24 hours, which may go by the week; else none */
@@ -159,6 +168,10 @@ LLAP_API llap_status llap_model_can_save(const char *path);
 /* "-": standard input. Caller owns *out. LLAP_EFORMAT: not a model, or of a newer format. */
 LLAP_API llap_status llap_model_load(const char *path, llap_model **out);
 LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
+
+/* The words of the training data that were read as codes, for llap_read_opts: closed by NULL,
+ * borrowed until the model is destroyed. */
+LLAP_API const char *const *llap_model_levels(const llap_model *m);
 
 /* What the model is, for people or as JSON: targets, spans, who answers, poles with half-lives and
  * periods; in the JSON of one just trained also the stages of its training. Caller owns *text

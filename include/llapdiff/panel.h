@@ -63,6 +63,8 @@ typedef enum llap_read_words {
     LLAP_READ_WORDS_IGNORE, /* "ignore": columns of words are left out, with a warning */
     LLAP_READ_WORDS_CODE,   /* "code": they become 0, 1, ... */
     LLAP_READ_WORDS_ERROR,  /* "error" */
+    LLAP_READ_WORDS_AUTO,   /* "auto", the default: "code" for two to 20 words that come again,
+                               "ignore" for more; an error where they look like numbers */
 } llap_read_words;
 
 typedef enum llap_read_bad {
@@ -120,27 +122,40 @@ typedef enum llap_read_twice {
     LLAP_READ_TWICE_ERROR,   /* "error": a time that the zone's clock shows twice or never */
     LLAP_READ_TWICE_EARLIER, /* "earlier": is the earlier of the two */
     LLAP_READ_TWICE_LATER,   /* "later" */
+    LLAP_READ_TWICE_INFER, /* "infer", the default: the first of two equal hours is the earlier; an
+                              error where the order of the rows does not tell */
 } llap_read_twice;
+
+typedef enum llap_read_join {
+    LLAP_READ_JOIN_DEFAULT, /* files without an entity column are one series where all have the same
+                               columns and each goes on where the one before ends; else one each */
+    LLAP_READ_JOIN_YES,     /* "yes": they are; an error where they overlap */
+    LLAP_READ_JOIN_NO,      /* "no": each is an entity */
+} llap_read_join;
 
 /* How files are read. Everything that is NULL or 0 is found out or has its default
  * (llap_read_options() in <llapdiff/options.h>); what was decided goes to the log in two lines.
  * Lists are separated by commas. Strings are borrowed until the call returns. */
 typedef struct llap_read_opts {
-    const char *entity;      /* column of the entity; "": none, one entity per file */
+    const char *entity;      /* column of the entity; "": none, all files are one series */
     const char *time;        /* column of the time, or parts joined by '+': "Date+Time" */
     const char *variable;    /* long form: column of the variable's name */
     const char *value;       /* long form: column of the value */
     const char *time_format; /* "rfc3339", "epoch", "number", "elapsed", or as for strptime */
     const char *time_unit;   /* of epochs and numbers: "s", "ms", "min", "h" */
     const char *zone;        /* of times that name none: "Europe/Rome", "+08:00" */
+    const char *start;       /* of tables without a time: that of the first row, "2024-01-01" */
+    const char *row_every;   /* and how far apart their rows are: "1h" */
     char        separator;
     char        decimal;
-    char        quote;    /* 0: '"' */
-    const char *columns;  /* variables wanted, "new=old" renames */
-    const char *drop;     /* variables not wanted */
-    const char *missing;  /* further words or numbers that mean missing */
-    const char *circular; /* columns of degrees or compass points: sine and cosine */
-    const char *coded;    /* columns of words: coded 0, 1, ... */
+    char        quote;         /* 0: '"' */
+    const char *comment;       /* what lines of comment begin with: "#"; "": there are none */
+    const char *columns;       /* variables wanted, "new=old" renames */
+    const char *drop;          /* variables not wanted */
+    const char *missing;       /* further words or numbers that mean missing */
+    const char *circular;      /* columns of degrees or compass points: sine and cosine */
+    const char *coded;         /* columns of words: coded 0, 1, ... */
+    const char *const *levels; /* llap_model_levels: words keep the codes that training gave them */
     const char *grid; /* "auto" or a duration: rows at every multiple; NULL, "none": as they are */
     llap_read_bin          bin;
     llap_read_agg          agg;
@@ -155,6 +170,7 @@ typedef struct llap_read_opts {
     llap_read_columns_kept columns_kept;
     llap_read_half         half;
     llap_read_twice        twice;
+    llap_read_join         join;
     int64_t                skip_lines; /* in front of the table */
     double                 row_min; /* rows with a smaller share of values are dropped; 0: none */
     const llap_log        *log;

@@ -243,6 +243,14 @@ static void set_range(const drawing *d, ll_fan *fan, const plot_row *row, size_t
     }
 }
 
+/* "temp (K)" where the file says the unit: what the fans look for in a name. */
+static const char *name_with_unit(drawing *d, int64_t variable)
+{
+    const char *name = d->p->var[variable];
+    const char *unit = d->p->unit == NULL ? "" : d->p->unit[variable];
+    return unit[0] == '\0' ? name : ll_arena_printf(&d->arena, "%s (%s)", name, unit);
+}
+
 static llap_status make_fans(drawing *d, const plot_row *row)
 {
     const llap_answer *a = d->a;
@@ -261,7 +269,8 @@ static llap_status make_fans(drawing *d, const plot_row *row)
             strcmp(d->p->entity[r->entity], a->entity[r->entity]) != 0)
             return ll_fail(LLAP_EINVAL, "the answer is not about this panel");
         f->entity = a->entity[r->entity];
-        f->variable = a->target[r->target];
+        f->variable = name_with_unit(d, v);
+        if (f->variable == NULL) return LLAP_ENOMEM;
         set_range(d, f, row + i, to - i);
         st = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? filled_fan(d, f, row + i, to - i, v)
                                                    : forecast_fan(d, f, row + i, to - i, v);

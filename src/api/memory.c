@@ -114,7 +114,9 @@ llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more, llap
             return ll_fail(LLAP_EINVAL, "arrays: variable %zu: expected '%s', found '%s'", v + 1,
                            ll_text_show(p->var[v]).text, ll_text_show(more->var[v]).text);
     const llap_status st = build(p, more, &p->axis, out);
-    if (st != LLAP_OK || ll_panel_words_carry(p, *out) == LLAP_OK) return st;
+    if (st != LLAP_OK ||
+        (ll_panel_words_carry(p, *out) == LLAP_OK && ll_panel_units_carry(p, *out) == LLAP_OK))
+        return st;
     llap_panel_destroy(*out);
     *out = NULL;
     return LLAP_ENOMEM;

@@ -49,12 +49,36 @@ static void csv_choices(const llap_read_opts *o, ll_csv_opts *c)
     assert(o->words > 0 && o->duplicates > 0 && o->twice > 0);
     c->form = (ll_csv_form)o->form;
     c->header = (ll_choice)o->header;
+    c->join = (ll_choice)o->join;
     c->no_codes = o->codes == LLAP_READ_CODES_KEEP;
-    c->text = (ll_csv_text)(o->words - LLAP_READ_WORDS_IGNORE);
+    c->text = o->words == LLAP_READ_WORDS_AUTO
+                  ? LL_CSV_TEXT_AUTO
+                  : (ll_csv_text)(o->words - LLAP_READ_WORDS_IGNORE + LL_CSV_TEXT_IGNORE);
+    c->few_words = 20;
+    c->levels = o->levels;
     c->bad_is_missing = o->bad == LLAP_READ_BAD_MISSING;
     c->duplicates = (ll_duplicates)(o->duplicates - LLAP_READ_DUPLICATES_LAST);
     c->unordered_is_error = o->unordered == LLAP_READ_UNORDERED_ERROR;
-    c->wall = (ll_wall)(o->twice - LLAP_READ_TWICE_ERROR);
+    c->infer_wall = o->twice == LLAP_READ_TWICE_INFER;
+    if (!c->infer_wall) c->wall = (ll_wall)(o->twice - LLAP_READ_TWICE_ERROR);
+}
+
+/* Both ends of what tables without a time need. */
+static llap_status count_rows(const llap_read_opts *o, ll_csv_opts *c)
+{
+    if (o->start == NULL && o->row_every == NULL) return LLAP_OK;
+    if (o->start == NULL || o->row_every == NULL)
+        return ll_fail(LLAP_EINVAL, "`start` and `row_every` are given together: the time of the "
+                                    "first row, and how far apart rows are");
+    if (o->time != NULL)
+        return ll_fail(LLAP_EINVAL,
+                       "`start` is for tables without a time column, `time` names one");
+    c->start = o->start;
+    llap_status st = ll_duration_parse(o->row_every, strlen(o->row_every), &c->row_every);
+    if (st == LLAP_OK && c->row_every <= 0)
+        st = ll_fail(LLAP_EINVAL, "expected a duration above 0, found '%s'",
+                     ll_text_show(o->row_every).text);
+    return st == LLAP_OK ? st : ll_fail_in(LLAP_EOPTION, "row_every");
 }
 
 static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c)
@@ -70,14 +94,19 @@ static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c
     c->separator = o->separator;
     c->decimal = o->decimal;
     c->skip_lines = o->skip_lines;
+    c->comment = o->comment;
     c->quote = o->quote;
     c->log = o->log;
     csv_choices(o, c);
     llap_status st = LLAP_OK;
     if (o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
         st = ll_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
+    if (st == LLAP_OK && o->comment != NULL && strlen(o->comment) > 2)
+        st = ll_fail(LLAP_EOPTION, "comment: expected one or two characters, found '%s'",
+                     ll_text_show(o->comment).text);
     if (st == LLAP_OK && o->columns != NULL && o->columns[strspn(o->columns, ",")] == '\0')
         st = ll_fail(LLAP_EOPTION, "columns: no name given");
+    if (st == LLAP_OK) st = count_rows(o, c);
     if (st == LLAP_OK) st = split_list(a, o->columns, &c->columns);
     if (st == LLAP_OK) st = split_list(a, o->drop, &c->drop);
     if (st == LLAP_OK) st = split_list(a, o->missing, &c->missing);
@@ -136,11 +165,11 @@ static llap_status check_times(const llap_read_opts *o)
 /* What only texts need. */
 static llap_status refuse_csv_options(const llap_read_opts *given)
 {
-    static const char *const text_only[] = { "variable",  "value",     "time_format", "time_unit",
-                                             "zone",      "twice",     "separator",   "decimal",
-                                             "quote",     "form",      "header",      "codes",
-                                             "words",     "bad",       "circular",    "coded",
-                                             "unordered", "skip_lines" };
+    static const char *const text_only[] = {
+        "variable", "value", "time_format", "time_unit",  "zone",    "twice", "separator",
+        "decimal",  "quote", "form",        "header",     "codes",   "words", "bad",
+        "circular", "coded", "unordered",   "skip_lines", "comment", "start", "row_every"
+    };
     for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
         if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
             return ll_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",

@@ -34,7 +34,7 @@ static const cli_row rows[] = {
     { .option = "scenario", .arg = "NAME=FILE", .joins = true },
     CLI_OUTPUT_ROWS,
     { .option = "components" },
-    CLI_READ_ROWS,
+    CLI_READ_ROWS_EVERY("row-every"),
     { 0 },
 };
 /* clang-format on */
@@ -101,8 +101,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK && o->scenario != NULL) st = check_scenarios(o);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("forecast", o->with, &mates);
+    llap_read_opts how = o->read;
+    if (st == LLAP_OK) how.levels = llap_model_levels(model);
     if (st == LLAP_OK)
-        st = cli_read_scenarios(common, "forecast", &o->read, o->scenario, &o->to, &scenarios);
+        st = cli_read_scenarios(common, "forecast", &how, o->scenario, &o->to, &scenarios);
     if (st == LLAP_OK) {
         ask.scenarios = scenarios.is;
         ask.n_scenarios = scenarios.n;

@@ -51,6 +51,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "min" },
     { .table = llap_train_options, .option = "max" },
     { .table = llap_train_options, .option = "kind" },
+    { .table = llap_train_options, .option = "glitches" },
     { .table = llap_train_options, .option = "resume" },
     { .table = llap_train_options, .option = "state", .help = "file that keeps the state of a training; none: keep no state (default: the model file and .state)" },
     { .table = llap_train_options, .option = "save_every", .arg = "SECONDS" },

@@ -15,8 +15,10 @@ llap_status cli_read_panel(const cli_common *common, const llap_read_opts *how, 
 llap_status cli_open(const cli_common *common, const llap_read_opts *how, int n, char **operands,
                      llap_model **model, llap_panel **panel)
 {
-    llap_status st = llap_model_load(operands[0], model);
-    if (st == LLAP_OK && n > 1) st = cli_read_panel(common, how, n - 1, operands + 1, panel);
+    llap_read_opts o = *how;
+    llap_status    st = llap_model_load(operands[0], model);
+    if (st == LLAP_OK) o.levels = llap_model_levels(*model);
+    if (st == LLAP_OK && n > 1) st = cli_read_panel(common, &o, n - 1, operands + 1, panel);
     return st;
 }
 

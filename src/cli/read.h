@@ -6,14 +6,19 @@
 #include "cli.h"
 
 /* clang-format off */
-#define CLI_READ_ROWS \
+#define CLI_READ_ROWS CLI_READ_ROWS_EVERY("every")
+/* For commands that have an --every of their own. */
+#define CLI_READ_ROWS_EVERY(spelt) \
     { .table = llap_read_options, .option = "entity", .arg = "COLUMN" }, \
+    { .table = llap_read_options, .option = "join" }, \
     { .table = llap_read_options, .option = "time", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "variable", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "value", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "time_format", .arg = "FORMAT" }, \
     { .table = llap_read_options, .option = "time_unit", .arg = "UNIT" }, \
     { .table = llap_read_options, .option = "zone", .arg = "ZONE" }, \
+    { .table = llap_read_options, .option = "start", .arg = "TIME" }, \
+    { .table = llap_read_options, .option = "row_every", .arg = "DURATION", .name = spelt }, \
     { .table = llap_read_options, .option = "twice" }, \
     { .table = llap_read_options, .option = "separator" }, \
     { .table = llap_read_options, .option = "decimal" }, \
@@ -21,6 +26,7 @@
     { .table = llap_read_options, .option = "form" }, \
     { .table = llap_read_options, .option = "header" }, \
     { .table = llap_read_options, .option = "skip_lines" }, \
+    { .table = llap_read_options, .option = "comment" }, \
     { .table = llap_read_options, .option = "columns" }, \
     { .table = llap_read_options, .option = "drop" }, \
     { .table = llap_read_options, .option = "missing" }, \

@@ -24,6 +24,28 @@ static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
     return LLAP_OK;
 }
 
+/* The gaps, sorted, that lie near their median. */
+static void measure_middle(const int64_t *gap, int64_t n, ll_gaps *out)
+{
+    int64_t first = n / 2, last = n / 2;
+    while (first > 0 && (double)gap[first - 1] >= 0.85 * (double)out->median) first--;
+    while (last + 1 < n && (double)gap[last + 1] <= 1.15 * (double)out->median) last++;
+    out->middle = gap[first + (last - first) / 2];
+    out->middle_share = (double)(last - first + 1) / (double)n;
+}
+
+/* What a clock with jitter was set to: the longest unit of which whole ones come within 2 %. */
+static int64_t round_step(int64_t step)
+{
+    static const int64_t units_s[] = { 604800, 86400, 3600, 60, 1 };
+    for (size_t i = 0; i < sizeof units_s / sizeof units_s[0]; i++) {
+        const int64_t unit = units_s[i] * 1000000000;
+        const int64_t whole = (step / unit + (step % unit >= unit / 2)) * unit;
+        if (whole > 0 && fabs((double)whole - (double)step) <= 0.02 * (double)step) return whole;
+    }
+    return step;
+}
+
 llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out)
 {
     int64_t *gap, n;
@@ -40,6 +62,7 @@ llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out)
             for (j = i; j < n && gap[j] == gap[i]; j++) continue;
             if (j - i > best) best = j - i, out->usual = gap[i];
         }
+        measure_middle(gap, n, out);
         int64_t multiples = 0;
         for (int64_t i = 0; i < n; i++) multiples += gap[i] % out->usual == 0;
         out->usual_share = (double)best / (double)n;
@@ -60,6 +83,7 @@ int64_t ll_gaps_grid(const ll_gaps *g, const ll_axis *axis)
     if (g->usual_share >= 0.5) return g->usual;
     if (!known || g->median < 500000000) return g->usual_share >= 0.25 ? g->usual : g->median;
     const int64_t day = LL_NS_PER_DAY;
+    if (g->middle_share >= 0.5 && g->n >= 10 && g->median <= 14 * day) return round_step(g->middle);
     if (g->median > 14 * day) /* longer than people have a word for: the usual one, or whole days */
         return g->usual_share >= 0.25 && g->usual > 14 * day && g->n > 4 ? g->usual
                                                                          : g->median / day * day;

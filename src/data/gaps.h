@@ -14,14 +14,18 @@ typedef struct ll_gaps { /* in ticks of the axis; all 0 without two rows of one 
     int64_t usual;                    /* the most frequent one; the shortest of equals */
     double  usual_share;              /* of all gaps */
     double  multiple_share;           /* gaps that are whole multiples of the usual one */
+    int64_t middle;                   /* median of the gaps within 15 % of the median */
+    double  middle_share;             /* of all gaps: near 1 for a step with jitter */
     int64_t grid;                     /* suggestion for a grid, see ll_gaps_grid */
 } ll_gaps;
 
 llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out);
 
-/* The usual gap where at least half of the gaps are it; else the length that people use (1 s ... 30
- * min, 1 h ... 12 h, 1 d, 1 w) nearest to the median in ratio, or whole days where that is more
- * than two weeks. For axes without unit: the usual gap, else the median. 0: no gaps. */
+/* The usual gap where at least half of the gaps are it. Else, where half of them are near the
+ * median, a step with jitter: their middle, rounded to whole days, hours, minutes or seconds within
+ * 2 %. Else the length that people use (1 s ... 30 min, 1 h ... 12 h, 1 d, 1 w) nearest to the
+ * median in ratio, or whole days where that is more than two weeks. For axes without unit: the
+ * usual gap, else the median. 0: no gaps. */
 int64_t ll_gaps_grid(const ll_gaps *g, const ll_axis *axis);
 
 #endif

@@ -136,6 +136,52 @@ ll_number_kind ll_number_float(const char *text, size_t n, char decimal, float *
     return isinf(*out) ? LL_NUMBER_INFINITE : LL_NUMBER_FINITE;
 }
 
+/* ---- thousands ------------------------------------------------------------------------------ */
+
+/* The bytes of the mark between thousands at p; 0: there is none. */
+static size_t mark_length(const char *p, const char *end, char decimal)
+{
+    static const char *const marks[] = {
+        " ", "'", "_", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89", "\xe2\x80\x99"
+    };
+    if (p == end) return 0;
+    if (*p == (decimal == ',' ? '.' : ',')) return 1;
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        const size_t len = strlen(marks[i]);
+        if ((size_t)(end - p) >= len && memcmp(p, marks[i], len) == 0) return len;
+    }
+    return 0;
+}
+
+static size_t count_digits(const char *p, const char *end)
+{
+    size_t n = 0;
+    while (p + n < end && is_digit(p[n])) n++;
+    return n;
+}
+
+size_t ll_number_ungroup(const char *text, size_t n, char decimal, char out[LL_NUMBER_TEXT])
+{
+    const char *p = text, *const end = text + n;
+    size_t at = 0;
+    if (n < 5 || n > LL_NUMBER_TEXT) return 0;
+    if (*p == '-' || *p == '+') out[at++] = *p++;
+    const size_t head = count_digits(p, end);
+    const char  *mark = p + head;
+    const size_t len = mark_length(mark, end, decimal);
+    if (head == 0 || head > 3 || *p == '0' || len == 0) return 0;
+    memcpy(out + at, p, head);
+    at += head;
+    for (p = mark; (size_t)(end - p) >= len && memcmp(p, mark, len) == 0; p += len + 3, at += 3) {
+        if (count_digits(p + len, end) != 3) return 0;
+        memcpy(out + at, p + len, 3);
+    }
+    if (p < end && *p != decimal) return 0;
+    if (count_digits(p + (p < end), end) != (size_t)(end - p) - (p < end)) return 0;
+    memcpy(out + at, p, (size_t)(end - p));
+    return at + (size_t)(end - p);
+}
+
 /* ---- integers ------------------------------------------------------------------------------- */
 
 typedef unsigned __int128 uint128;

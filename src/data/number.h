@@ -30,6 +30,12 @@ typedef enum ll_number_kind {
 ll_number_kind ll_number_float(const char *text, size_t n, char decimal, float *out);
 ll_number_kind ll_number_double(const char *text, size_t n, char decimal, double *out);
 
+/* Thousands set apart: 1,234.5 or 1.234,5, and with any point 1 234, 1'234 or 1_234 (blanks and
+ * apostrophes of print too). One to three digits, not 0 alone in front, then three at a time behind
+ * one and the same mark. Writes the number without its marks; returns its length, 0: it is not
+ * written so. */
+size_t ll_number_ungroup(const char *text, size_t n, char decimal, char out[LL_NUMBER_TEXT]);
+
 /* Tables repeat themselves: most cells hold one of a few thousand short texts. A memory of the last
  * ones read makes them three times as fast to read (measured on bms_air: 2.5 ns against 7.8). For
  * one decimal point, one thread, finite numbers. { 0 } is an empty one. */

@@ -58,9 +58,11 @@ static llap_status copy_shape(const ll_panel_draft *d, blocks *b, llap_panel *p)
     p->axis.unit = ll_arena_strndup(a, d->axis.unit, strlen(d->axis.unit));
     p->entity = copy_names(a, d->entity, d->n_entities);
     p->var = copy_names(a, d->var, d->n_vars);
+    if (d->unit != NULL) p->unit = copy_names(a, d->unit, d->n_vars);
     int64_t *start = ll_arena_new(a, (size_t)d->n_entities + 1, sizeof *start);
     if (p->axis.zone == NULL || p->axis.format == NULL || p->axis.unit == NULL ||
-        p->entity == NULL || p->var == NULL || start == NULL)
+        p->entity == NULL || p->var == NULL || start == NULL ||
+        (d->unit != NULL && p->unit == NULL))
         return LLAP_ENOMEM;
     memcpy(start, d->start, ((size_t)d->n_entities + 1) * sizeof *start);
     p->start = start;
@@ -138,7 +140,29 @@ ll_panel_draft ll_panel_draft_of(const llap_panel *p)
                              .n_vars = p->n_vars,
                              .entity = p->entity,
                              .var = p->var,
+                             .unit = p->unit,
                              .start = p->start };
+}
+
+llap_status ll_panel_set_units(llap_panel *p, const char *const *unit)
+{
+    blocks *b = p->owned;
+    p->unit = copy_names(&b->text, unit, p->n_vars);
+    return p->unit == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status ll_panel_units_carry(const llap_panel *p, llap_panel *to)
+{
+    if (p->unit == NULL) return LLAP_OK;
+    const char **unit = ll_new((size_t)to->n_vars, sizeof *unit);
+    if (unit == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < to->n_vars; v++) {
+        const int64_t from = ll_panel_find_var(p, to->var[v]);
+        unit[v] = from < 0 ? "" : p->unit[from];
+    }
+    const llap_status st = ll_panel_set_units(to, (const char *const *)unit);
+    ll_free(unit);
+    return st;
 }
 
 llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out)

@@ -52,6 +52,7 @@ struct llap_panel {
     int64_t            n_entities, n_vars, n_rows;
     const char *const *entity; /* [n_entities], strictly increasing in byte order */
     const char *const *var;    /* [n_vars], all different */
+    const char *const *unit;   /* [n_vars], "" where unknown; NULL: of none is known */
     const int64_t     *start;  /* [n_entities + 1], first row of each entity; the last is n_rows */
     const int64_t     *time;   /* [n_rows], strictly increasing within an entity */
     const float       *value;  /* [n_rows,n_vars] */
@@ -95,6 +96,12 @@ int64_t ll_panel_find_row(const llap_panel *p, int64_t entity, int64_t time);
 /* The first row of an entity after that time; behind its last row when there is none. */
 int64_t ll_panel_row_after(const llap_panel *p, int64_t entity, int64_t time);
 
+/* Gives the variables units, [n_vars], copied; before others see the panel. */
+llap_status ll_panel_set_units(llap_panel *p, const char *const *unit);
+
+/* Those of the same names in p. */
+llap_status ll_panel_units_carry(const llap_panel *p, llap_panel *to);
+
 int64_t ll_panel_count_observed(const llap_panel *p);
 
 /* Bytes that the panel holds on the heap, names included. */
@@ -110,10 +117,11 @@ size_t ll_panel_bytes(const llap_panel *p);
  * Times start at 0, values at NaN, bits at 0. The caller keeps entities sorted, times increasing
  * and observed values finite, and writes nothing once others see the panel. */
 typedef struct ll_panel_draft {
-    ll_axis            axis; /* borrowed until ll_panel_create returns, as are the next four */
+    ll_axis            axis; /* borrowed until ll_panel_create returns, as are the next five */
     int64_t            n_entities, n_vars;
     const char *const *entity;
     const char *const *var;
+    const char *const *unit;     /* or NULL */
     const int64_t     *start;    /* [n_entities + 1], from 0 */
     int64_t           *time;     /* set by ll_panel_create: borrowed from the panel */
     float             *value;    /* likewise */

@@ -76,6 +76,12 @@ static bool resize(void *array, int64_t n, size_t size)
 
 /* ---- taking in ------------------------------------------------------------------------------ */
 
+const char *ll_panel_builder_var_name(const ll_panel_builder *b, uint32_t id)
+{
+    assert(id < b->vars.n);
+    return b->vars.name[id];
+}
+
 const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id)
 {
     assert(id < b->entities.n);
@@ -211,6 +217,34 @@ void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_
         }
     for (int64_t c = 0; c < b->cells.n; c++)
         if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
+}
+
+int64_t ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity)
+{
+    return b->newest[entity];
+}
+
+uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b) { return b->entities.n; }
+
+void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
+{
+    const ll_events *const kinds[] = { &b->rows, &b->cells };
+    for (uint32_t e = 0; e < b->entities.n; e++)
+        out[e] = (ll_builder_span){ .first = INT64_MAX, .last = INT64_MIN };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < kinds[k]->n; i++) {
+            ll_builder_span *s = &out[kinds[k]->entity[i]];
+            const int64_t    t = kinds[k]->time[i];
+            s->first = t < s->first ? t : s->first;
+            s->last = t > s->last ? t : s->last;
+            s->rows++;
+        }
+}
+
+void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
+{
+    for (int64_t i = 0; i < b->rows.n; i++) b->rows.entity[i] = to[b->rows.entity[i]];
+    for (int64_t i = 0; i < b->cells.n; i++) b->cells.entity[i] = to[b->cells.entity[i]];
 }
 
 /* ---- merging -------------------------------------------------------------------------------- */

@@ -58,6 +58,7 @@ llap_status ll_panel_builder_entity(ll_panel_builder *b, const char *name, size_
                                     uint32_t *id);
 const char *ll_panel_builder_entity_name(const ll_panel_builder *b, uint32_t id); /* borrowed */
 llap_status ll_panel_builder_var(ll_panel_builder *b, const char *name, size_t len, uint32_t *id);
+const char *ll_panel_builder_var_name(const ll_panel_builder *b, uint32_t id); /* borrowed */
 uint32_t    ll_panel_builder_n_vars(const ll_panel_builder *b);
 
 /* Adds a row: values [number of variables so far], borrowed until return. */
@@ -71,6 +72,18 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
  * what can be told only when all rows are there. */
 void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
                             void             *user);
+
+/* When an entity was seen; first > last without rows. */
+typedef struct ll_builder_span {
+    int64_t first, last, rows; /* rows, or cells */
+} ll_builder_span;
+
+/* The latest time of an entity so far; INT64_MIN: none. */
+int64_t  ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity);
+uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b);
+void     ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out); /* [n_entities] */
+/* What came for entity e is now entity to[e]'s, [n_entities]. */
+void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to);
 
 /* The columns of the panel: variable order[v] becomes column v. order [number of variables], each
  * once; copied. No variable may be added afterwards. Overrides sort_vars. */

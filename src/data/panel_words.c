@@ -43,6 +43,17 @@ llap_status ll_panel_words_put(ll_panel_words *w, const char *text, const char *
     return text != NULL && *to == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
+llap_status ll_panel_words_level(ll_panel_words *w, size_t n, const char *variable,
+                                 const char *word)
+{
+    if (w->level == NULL) w->level = ll_arena_new(&w->text, n, sizeof *w->level);
+    if (w->level == NULL) return LLAP_ENOMEM;
+    assert(w->n_levels < n);
+    w->level[w->n_levels] = word == NULL ? ll_arena_strndup(&w->text, variable, strlen(variable))
+                                         : ll_arena_printf(&w->text, "%s=%s", variable, word);
+    return w->level[w->n_levels++] == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
 llap_status ll_panel_words_carry(const llap_panel *from, llap_panel *to)
 {
     const ll_panel_words *old = from->words;
@@ -57,6 +68,8 @@ llap_status ll_panel_words_carry(const llap_panel *from, llap_panel *to)
             if (was >= 0) st = ll_panel_words_put(w, old->word[c][was], &w->word[c][e]);
         }
     }
+    for (size_t i = 0; st == LLAP_OK && i < old->n_levels; i++)
+        st = ll_panel_words_level(to->words, old->n_levels, old->level[i], NULL);
     return st;
 }
 

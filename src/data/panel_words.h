@@ -1,5 +1,5 @@
-/* Columns of words that a panel leaves out of its values: one word an entity where it never
- * changes, which is what static inputs need.
+/* Columns of words that a panel leaves out of its values, or has as codes in a variable of the same
+ * name: one word an entity where it never changes, which is what static inputs need.
  *
  *     const int64_t c = ll_panel_find_words(p, "kind");
  *     if (c >= 0 && p->words->changes[c] == NULL) use(p->words->word[c][e]);
@@ -20,6 +20,8 @@ typedef struct ll_panel_words {
     const char  **name;
     const char ***word;    /* [n][n_entities] NULL: none */
     const char  **changes; /* [n] NULL, or which entity has which two words where */
+    size_t        n_levels;
+    const char  **level; /* [n_levels] "variable=word", in the order of each variable's codes */
     ll_arena      text;
 } ll_panel_words;
 
@@ -29,6 +31,10 @@ int64_t ll_panel_find_words(const llap_panel *p, const char *name); /* -1: none 
 /* Gives p n columns, without a word so far. */
 llap_status ll_panel_words_create(llap_panel *p, uint32_t n);
 llap_status ll_panel_words_put(ll_panel_words *w, const char *text, const char **to);
+
+/* Adds a level; there is room for n of them in all. */
+llap_status ll_panel_words_level(ll_panel_words *w, size_t n, const char *variable,
+                                 const char *word);
 
 /* What `from` has of the entities of `to`, which has none yet. */
 llap_status ll_panel_words_carry(const llap_panel *from, llap_panel *to);

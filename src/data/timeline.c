@@ -451,6 +451,7 @@ llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, ll
     if (st == LLAP_OK) st = make_plan(&w, &q, need, first);
     if (st == LLAP_OK) st = carry_out(&w, &q, need, out);
     if (st == LLAP_OK) st = ll_panel_words_carry(p, *out);
+    if (st == LLAP_OK) st = ll_panel_units_carry(p, *out);
     w.counts.step = w.step;
     if (counts != NULL) *counts = w.counts;
     plan_deinit(&q);

@@ -23,6 +23,19 @@ static void destroy_anchors(ll_anchor_model **anchor, int64_t n)
     ll_free(anchor);
 }
 
+/* The levels once more, closed by NULL. */
+static llap_status close_levels(llap_model *m)
+{
+    const size_t n = (size_t)m->frame.n_levels;
+    const char **list = ll_arena_new(&m->arena, n + 1, sizeof *list);
+    if (list == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) list[i] = m->frame.levels[i];
+    m->levels = (const char *const *)list;
+    return LLAP_OK;
+}
+
+const char *const *llap_model_levels(const llap_model *m) { return m->levels; }
+
 llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **anchor, llap_model **out)
 {
     *out = NULL;
@@ -44,6 +57,8 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
     if (st == LLAP_OK) st = copy_names(&m->arena, frame->known, frame->n_known, &m->frame.known);
     if (st == LLAP_OK)
         st = copy_names(&m->arena, frame->statics, frame->n_statics, &m->frame.statics);
+    if (st == LLAP_OK) st = copy_names(&m->arena, frame->levels, frame->n_levels, &m->frame.levels);
+    if (st == LLAP_OK) st = close_levels(m);
     if (st == LLAP_OK && frame->by_entity) {
         uint8_t *part = ll_arena_new(&m->arena, (size_t)frame->n_entities, 1);
         if (part == NULL) st = LLAP_ENOMEM;
@@ -102,6 +117,21 @@ const ll_statics *ll_model_statics(const llap_model *m)
     for (int64_t i = 0; m->anchor != NULL && i < m->frame.n_targets; i++)
         if (m->anchor[i]->chain->statics != NULL) return m->anchor[i]->chain->statics;
     return NULL;
+}
+
+static bool is_the_one(const llap_model *m, const llap_panel *p)
+{
+    return m->frame.n_entities == 1 && p->n_entities == 1 && m->n_more == 0;
+}
+
+int64_t ll_model_entity_of(const llap_model *m, const llap_panel *p, int64_t entity)
+{
+    return is_the_one(m, p) ? 0 : ll_model_entity(m, p->entity[entity]);
+}
+
+size_t ll_model_series_of(const llap_model *m, const llap_panel *p, int64_t entity)
+{
+    return is_the_one(m, p) ? 0 : ll_model_series(m, p->entity[entity]);
 }
 
 int64_t ll_model_target(const llap_model *m, const char *name)

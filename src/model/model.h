@@ -87,21 +87,24 @@ typedef struct ll_model_frame {
     const char *const *known; /* [n_known] columns that are given for the future too */
     int64_t            n_statics;
     const char *const *statics; /* [n_statics] what never changes of an entity */
+    int64_t            n_levels;
+    const char *const *levels; /* [n_levels] codes of words of the data, "variable=word" in order */
 } ll_model_frame;
 
-enum { LL_MODEL_RUN = 16 };
+enum { LL_MODEL_RUN = 16, LL_MODEL_LEVELS = 4096 /* at most; more are not kept */ };
 
 struct llap_model {
-    ll_model_frame    frame;    /* names in the arena */
-    ll_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
-    ll_joint         *joint;    /* owned; NULL: no series moves with another */
-    ll_network       *network;  /* owned; NULL: size `anchor` */
-    ll_stack         *stack;    /* owned; NULL: none. Beside anchors, without networks */
-    ll_filling       *filling;  /* owned; NULL: the anchors fill gaps, or networks */
-    char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
-    char             *report;   /* JSON text, of the training just made: stages, seconds, memory;
-                                   owned (ll_free), not in the file */
-    char run[LL_MODEL_RUN + 1]; /* see above; "": not known */
+    const char *const *levels;   /* those of the frame, closed by NULL */
+    ll_model_frame     frame;    /* names in the arena */
+    ll_anchor_model  **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
+    ll_joint          *joint;    /* owned; NULL: no series moves with another */
+    ll_network        *network;  /* owned; NULL: size `anchor` */
+    ll_stack          *stack;    /* owned; NULL: none. Beside anchors, without networks */
+    ll_filling        *filling;  /* owned; NULL: the anchors fill gaps, or networks */
+    char              *training; /* JSON text, see above; owned (ll_free), NULL: not known */
+    char              *report;   /* JSON text, of the training just made: stages, seconds, memory;
+                                    owned (ll_free), not in the file */
+    char run[LL_MODEL_RUN + 1];  /* see above; "": not known */
     /* Entities of one panel that training has not seen (predict/view/static_view.h), in byte order;
      * borrowed, not in the file: */
     int64_t            n_more;
@@ -119,9 +122,14 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
 int64_t ll_model_entity(const llap_model *m, const char *name);
 int64_t ll_model_target(const llap_model *m, const char *name);
 
+/* The same of an entity of a panel. A model of one series does not ask what the only series of a
+ * panel is called. */
+int64_t ll_model_entity_of(const llap_model *m, const llap_panel *p, int64_t entity);
+
 /* The series of an entity in the chains of the anchors; of an unknown one that which its static
  * inputs tell (n_entities or more), or SIZE_MAX, that of all together. */
 size_t ll_model_series(const llap_model *m, const char *name);
+size_t ll_model_series_of(const llap_model *m, const llap_panel *p, int64_t entity);
 
 /* The static inputs of the first anchor that uses them; NULL: none does. */
 const ll_statics *ll_model_statics(const llap_model *m);

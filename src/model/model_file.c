@@ -68,6 +68,7 @@ static llap_status config_text(const llap_model *m, char **text)
     }
     put_names(&w, "known", f->known, f->n_known);
     put_names(&w, "static", f->statics, f->n_statics);
+    put_names(&w, "levels", f->levels, f->n_levels);
     ll_json_open(&w, "anchors", '[');
     for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
     ll_json_close(&w, ']');
@@ -170,13 +171,13 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",       "axis",    "axis_unit",  "unit",
-                                        "context",    "horizon", "step",       "gap",
-                                        "observed",   "anchors", "parts",      "val_start",
-                                        "test_start", "network", "stack",      "known",
-                                        "static",     "filling", "part_times", NULL };
-    int                      axis = -1;
-    llap_status              st = ll_json_keys(j, "", keys);
+    static const char *const keys[] = {
+        "size",  "axis",     "axis_unit", "unit",    "context",    "horizon",    "step",
+        "gap",   "observed", "anchors",   "parts",   "val_start",  "test_start", "network",
+        "stack", "known",    "static",    "filling", "part_times", "levels",     NULL
+    };
+    int         axis = -1;
+    llap_status st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
     for (int i = 0; st == LLAP_OK && i < NETWORK; i++) {
         const bool borders = i > PARTS;
@@ -318,9 +319,11 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
             if (strcmp(target[i], target[k]) == 0)
                 st = ll_fail(LLAP_EFORMAT, "llapdiff.variables: '%s' is there twice", target[i]);
     uint8_t     *part = NULL;
-    const char **known = NULL, **statics = NULL;
+    const char **known = NULL, **statics = NULL, **levels = NULL;
     if (st == LLAP_OK) st = get_names(config, "known", LL_KNOWN_COLUMNS, &known, &f.n_known);
     if (st == LLAP_OK) st = get_names(config, "static", LL_STATIC_COLUMNS, &statics, &f.n_statics);
+    if (st == LLAP_OK) st = get_names(config, "levels", LL_MODEL_LEVELS, &levels, &f.n_levels);
+    f.levels = (const char *const *)levels;
     f.known = (const char *const *)known;
     f.statics = (const char *const *)statics;
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
@@ -338,6 +341,7 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
     ll_free(part);
     ll_free((void *)known);
     ll_free((void *)statics);
+    ll_free((void *)levels);
     return st;
 }
 

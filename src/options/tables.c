@@ -20,6 +20,10 @@ static const char *const views[] = {
     "", [LLAP_TRAIN_VIEW_AUTO] = "auto", [LLAP_TRAIN_VIEW_JOINT] = "joint", [LLAP_TRAIN_VIEW_ENTITY] = "entity", [LLAP_TRAIN_VIEW_ROWS] = "rows", NULL,
 };
 
+static const char *const glitches[] = {
+    "", [LLAP_TRAIN_GLITCHES_DROP] = "drop", [LLAP_TRAIN_GLITCHES_KEEP] = "keep", NULL,
+};
+
 /* A model keeps them in this order. */
 #define OPTIONS llap_train_opts
 static const llap_option train_options[] = {
@@ -41,6 +45,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, max, NULL, "largest value of answers"),
     OPTION_TEXT(LIST, kind, "auto", "of values: count, whole, share, positive, any, or auto: found by looking; NAME=... each"),
+    OPTION_WORD(glitches, NULL, glitches, "single readings far from all around them: missing, or kept (default: drop)"),
     OPTION_TEXT(FILE, from, NULL, "start from the networks of this model"),
     OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
     OPTION_INTEGER(steps, NULL, 1, 1e9, "training steps of each network (default: by size and horizon)"),

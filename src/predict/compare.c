@@ -34,7 +34,7 @@ static void compare_entities(const llap_model *m, const llap_panel *p, const lla
     int64_t     n = 0;
     const char *first = NULL;
     for (int64_t e = 0; e < p->n_entities; e++)
-        if (ll_model_entity(m, p->entity[e]) < 0 && n++ == 0) first = p->entity[e];
+        if (ll_model_entity_of(m, p, e) < 0 && n++ == 0) first = p->entity[e];
     if (n > 0 && !m->frame.by_entity)
         ll_logf(log, LLAP_LOG_WARNING,
                 "training has not seen %lld of %lld entities ('%s'%s): they take the level and "
@@ -96,7 +96,7 @@ static llap_status values_init(values *v, const llap_model *m, int64_t target, c
         for (int64_t r = first; r < end; r++)
             v->y[r] =
                 ll_panel_observed(p, r, var) ? (double)p->value[r * p->n_vars + var] : (double)NAN;
-        ll_chain_mark(m->anchor[target]->chain, ll_model_series(m, p->entity[e]), v->y + first,
+        ll_chain_mark(m->anchor[target]->chain, ll_model_series_of(m, p, e), v->y + first,
                       (size_t)(end - first), v->drop + first);
         for (int64_t r = first; r < end; r++) n += !isnan(v->y[r]), dropped += v->drop[r];
     }
@@ -114,7 +114,7 @@ static moments measure(const llap_model *m, int64_t target, const llap_panel *p,
     moments         s = { 0 };
     *seen = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t known = ll_model_entity(m, p->entity[e]);
+        const int64_t known = ll_model_entity_of(m, p, e);
         const size_t  k = known < 0 ? c->n_series : (size_t)known;
         assert(k <= c->n_series);
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
@@ -204,11 +204,40 @@ static void compare_contexts(const llap_model *m, const llap_panel *p, const int
                 show_gap(&p->axis, m->frame.context).text);
 }
 
+typedef struct name_list {
+    char   text[400];
+    size_t at;
+} name_list;
+
+static void list_missing(name_list *l, const llap_panel *p, const char *name)
+{
+    if (name == NULL || ll_panel_find_var(p, name) >= 0 || l->at >= sizeof l->text) return;
+    l->at += (size_t)snprintf(l->text + l->at, sizeof l->text - l->at, "%s'%s'",
+                              l->at == 0 ? "" : ", ", ll_text_show(name).text);
+}
+
+/* Columns that networks were trained to look at. A direction is two inputs of one name. */
+static void compare_inputs(const llap_model *m, const llap_panel *p, const llap_log *log)
+{
+    name_list l = { 0 };
+    for (int64_t i = 0; m->network != NULL && i < m->network->n_inputs; i++)
+        list_missing(&l, p, m->network->input[i]);
+    for (int64_t i = 0; m->stack != NULL && i < m->stack->layout.inputs; i++)
+        if (m->stack->input[i].turn != LL_STACK_COSINE)
+            list_missing(&l, p, m->stack->input[i].name);
+    if (l.at > 0)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "inputs of training that the data does not have: %s; the networks take them as "
+                "missing and answer less well than they were scored",
+                l.text);
+}
+
 llap_status ll_compare_with_training(const llap_model *m, const llap_panel *p, const int64_t *var,
                                      const ll_queries *q, const llap_log *log)
 {
     if (log == NULL || m->anchor == NULL) return LLAP_OK;
     compare_entities(m, p, log);
+    compare_inputs(m, p, log);
     llap_status st = compare_interval(m, p, log);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
         st = compare_values(m, v, p, var[v], log);

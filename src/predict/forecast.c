@@ -35,7 +35,7 @@ static ll_anchor_request request(const llap_model *m, const llap_panel *p, const
                                  ll_law *law)
 {
     return (ll_anchor_request){ .history = s->series[q->entity[i]],
-                                .series = ll_model_series(m, p->entity[q->entity[i]]),
+                                .series = ll_model_series_of(m, p, q->entity[i]),
                                 .origin = ll_model_time(m, q->origin[i]),
                                 .n_query = q->first[i + 1] - q->first[i],
                                 .t_query = q->t + q->first[i],
@@ -310,7 +310,7 @@ static llap_status answer_laws(const llap_model *m, const llap_panel *p,
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
         st = forecast_target(m, p, o, q, v, var[v], stack, law, move);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-            const size_t series = ll_model_series(m, p->entity[q->entity[i]]);
+            const size_t series = ll_model_series_of(m, p, q->entity[i]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
                 const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
                 ll_answer_put(*out, at,

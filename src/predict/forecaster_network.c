@@ -252,7 +252,7 @@ static llap_status draw_examples(network_self *s, const ll_forecast_request *ask
             for (int64_t c = 0; c < C; c++) {
                 int64_t z = view == LL_FEATURE_ENTITY ? c : 0;
                 if (view == LL_FEATURE_JOINT) {
-                    const int64_t e = ll_model_entity(s->m, s->p->entity[w[j].entity]);
+                    const int64_t e = ll_model_entity_of(s->m, s->p, w[j].entity);
                     if (e < 0) continue; /* new to the model: the anchor's */
                     z = e * C + c;
                 } else if (view == LL_FEATURE_SINGLE && c != g->target) {
@@ -329,7 +329,7 @@ static bool anchor_needed(const network_self *s, const ll_forecast_window *w, in
 {
     if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over || by_ranks(s)) return true;
     for (int64_t i = 0; i < n; i++) {
-        const bool known = ll_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
+        const bool known = ll_model_entity_of(s->m, s->p, w[i].entity) >= 0;
         if (within(s, &w[i]) < w[i].n_query) return true;
         if (s->view.layout.view == LL_FEATURE_JOINT && !known) return true;
     }

@@ -30,7 +30,7 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
         for (int64_t r = 0; r < R; r++) {
             for (int64_t n = 0; n < s->N; n++) present[r * s->N + n] = ent[n];
             for (int64_t i = 0; i < row->n; i++) { /* what is asked for is there */
-                const int64_t e = ll_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
+                const int64_t e = ll_model_entity_of(s->m, s->p, w[row->first + i].entity);
                 present[r * s->N + (s->joint ? e : 0)] = 1;
             }
         }
@@ -40,7 +40,7 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
     }
     for (int64_t i = 0; i < row->n; i++) {
         const int64_t e = w[row->first + i].entity;
-        const int64_t slot = s->joint ? ll_model_entity(s->m, s->p->entity[e]) : 0;
+        const int64_t slot = s->joint ? ll_model_entity_of(s->m, s->p, e) : 0;
         const float  *mean = s->scaling->y_mean + e * s->C, *std = s->scaling->y_std + e * s->C;
         assert(slot >= 0 && slot < s->N); /* make_rows refuses the others */
         for (int64_t c = 0; c < s->C; c++)
@@ -118,7 +118,7 @@ static llap_status make_rows(const reference_self *s, const ll_forecast_window *
     *n_rows = 0;
     for (int64_t i = 0; i < n; i++) {
         const char *name = s->p->entity[w[i].entity];
-        if (s->joint && ll_model_entity(s->m, name) < 0)
+        if (s->joint && ll_model_entity_of(s->m, s->p, w[i].entity) < 0)
             return ll_fail(LLAP_EINVAL,
                            "entity '%s': the model tells its %lld entities apart and does not "
                            "know this one",

@@ -137,7 +137,7 @@ static llap_status questions_init(questions *q, const asked *k, const ll_panel_s
         ll_anchor_request *r = &q->request[e];
         q->entity[e] = e;
         *r = (ll_anchor_request){ .history = s->series[e],
-                                  .series = ll_model_series(m, p->entity[e]),
+                                  .series = ll_model_series_of(m, p, e),
                                   .t_query = q->t + n,
                                   .law = q->law + n,
                                   .all = q->all };

@@ -19,7 +19,7 @@ static bool range_of(const llap_model *m, const llap_panel *p, int64_t target, i
                      double *low, double *high)
 {
     const ll_chain *c = m->anchor[target]->chain;
-    const size_t    e = ll_model_series(m, p->entity[entity]);
+    const size_t    e = ll_model_series_of(m, p, entity);
     if (c->low == NULL) return false;
     *low = c->low[e < c->n_series ? e : c->n_series];
     *high = c->high[e < c->n_series ? e : c->n_series];

@@ -156,10 +156,20 @@ static llap_status add_events(ll_pole_report *p, const llap_model *m, const llap
 
 /* ---- all ---- */
 
+static llap_status no_target(const llap_model *m, const char *name)
+{
+    char   list[400] = "";
+    size_t at = 0;
+    for (int64_t i = 0; i < m->frame.n_targets && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s'%s'", i == 0 ? "" : ", ",
+                               ll_text_show(m->frame.target[i]).text);
+    return ll_fail(LLAP_EINVAL, "target: the model has no '%s', but %s", ll_text_show(name).text,
+                   list);
+}
+
 static llap_status check_ask(const llap_model *m, const llap_pole_opts *o)
 {
-    if (o->target != NULL && ll_model_target(m, o->target) < 0)
-        return ll_fail(LLAP_EINVAL, "target: the model has no '%s'", ll_text_show(o->target).text);
+    if (o->target != NULL && ll_model_target(m, o->target) < 0) return no_target(m, o->target);
     if (m->network == NULL && (o->entity != NULL || o->at != NULL))
         return ll_fail(LLAP_EINVAL,
                        "%s: a history moves the poles of networks, which this model "

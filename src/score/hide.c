@@ -48,7 +48,7 @@ ll_part ll_row_part(const llap_model *m, const llap_panel *p, int64_t entity, in
 {
     const ll_model_frame *f = &m->frame;
     if (f->by_entity) {
-        const int64_t known = ll_model_entity(m, p->entity[entity]);
+        const int64_t known = ll_model_entity_of(m, p, entity);
         return known < 0 ? LL_PART_TEST : (ll_part)f->part[known];
     }
     assert(row >= p->start[entity] && row < p->start[entity + 1]);

@@ -131,7 +131,7 @@ llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_s
     *out = ll_new((size_t)(m->frame.n_targets * n), sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < n; e++) {
-        const int64_t known = ll_model_entity(m, p->entity[e]);
+        const int64_t known = ll_model_entity_of(m, p, e);
         for (int64_t k = 0; k < m->frame.n_targets; k++)
             (*out)[k * n + e] = m->anchor != NULL ? scale_of_chain(m->anchor[k]->chain, known)
                                                   : scale_of_network(m->network, known, k);
@@ -150,7 +150,7 @@ static int64_t mark_entity(const llap_model *m, const llap_panel *p, int64_t e, 
             y[i] = ll_panel_observed(p, first + i, var[k])
                        ? (double)p->value[(first + i) * p->n_vars + var[k]]
                        : NAN;
-        ll_chain_mark(m->anchor[k]->chain, ll_model_series(m, p->entity[e]), y, (size_t)n, drop);
+        ll_chain_mark(m->anchor[k]->chain, ll_model_series_of(m, p, e), y, (size_t)n, drop);
         for (int64_t i = 0; i < n; i++) {
             out[(first + i) * K + k] = drop[i];
             found += drop[i];

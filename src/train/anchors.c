@@ -10,6 +10,7 @@
 #include "predict/view/known_series.h"
 #include "predict/view/series.h"
 #include "predict/view/span.h"
+#include "train/glitches.h"
 #include "train/holidays.h"
 #include "train/kinds.h"
 #include "train/periods.h"
@@ -368,6 +369,8 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         st = fit_target(&x, p, o, recipe, f, var[i], &anchor[i]);
         if (st != LLAP_OK) break;
         say(o->log, f, f->target[i], anchor[i]);
+        st = ll_train_say_glitches(o->log, p, var[i], anchor[i]->chain);
+        if (st != LLAP_OK) break;
         say_known(o->log, f, f->target[i], anchor[i]);
         ll_train_say_statics(o->log, f, f->target[i], anchor[i]);
         if (o->holidays != NULL)

@@ -48,7 +48,7 @@ static void compare(void *user, const ll_filled_cell *cell)
 {
     contest        *s = user;
     const ll_chain *chain = s->m->anchor[cell->target]->chain;
-    const size_t    e = ll_model_series(s->m, s->p->entity[entity_of(s->p, cell->row)]);
+    const size_t    e = ll_model_series_of(s->m, s->p, entity_of(s->p, cell->row));
     const double    y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
     const double    truth = ll_chain_unit_of(chain, e, y);
     assert(cell->window >= 0 && cell->window < WINDOWS_PAST && cell->guess != NULL);

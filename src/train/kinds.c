@@ -78,6 +78,7 @@ llap_status ll_target_values(const ll_windows *w, const ll_split *split, const l
     if (st == LLAP_OK) st = ll_target_kind(o->kind, name, &out->kind, &given);
     if (st == LLAP_OK) st = look(w, split, var, &k);
     if (st != LLAP_OK) return st;
+    out->keep_glitches = o->glitches == LLAP_TRAIN_GLITCHES_KEEP;
     out->has_min = out->given_min = isfinite(out->min);
     out->has_max = isfinite(out->max);
     if (!given) out->kind = ll_kind_found(&k);

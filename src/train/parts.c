@@ -82,7 +82,7 @@ static llap_status read_line(const ll_csv_tokens *t, part_file *f)
 static llap_status read_lines(ll_csv_tokens *t, part_file *f)
 {
     bool header = true;
-    t->dialect = (ll_csv_dialect){ ',', '"', '\n' };
+    t->dialect = (ll_csv_dialect){ ',', '"', '\n', "" };
     llap_status st = ll_csv_tokens_next(t);
     for (; st == LLAP_OK && t->n_fields > 0; header = false) {
         st = header ? read_header(t, f) : read_line(t, f);

@@ -6,8 +6,11 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/time/civil.h"
+#include "base/time/duration.h"
 #include "data/gaps.h"
+#include "data/panel_words.h"
 #include "data/windows/scaling.h"
+#include "data/windows/spans.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/view/frame.h"
@@ -145,6 +148,37 @@ static llap_status read_split(const llap_panel *p, const llap_train_opts *o, con
     return st;
 }
 
+static void show_span(const ll_axis *a, int64_t ticks, char text[64])
+{
+    if (a->kind == LL_AXIS_CALENDAR || *a->unit != '\0') ll_duration_format(ticks, text);
+    else snprintf(text, 64, "%g", (double)ticks / (double)a->unit_ns);
+}
+
+/* What helps where a part is empty, each with what works here. */
+static llap_status name_remedies(const llap_panel *p, const int64_t *var, const ll_model_frame *f)
+{
+    ll_spans s = { .context = f->context, .horizon = f->horizon }, even = s;
+    bool     fit = false;
+    char     shorter[120] = "", was[400], context[64], horizon[64];
+    snprintf(was, sizeof was, "%s", llap_error_detail());
+    char *semicolon = strrchr(was, ';');
+    if (semicolon != NULL) *semicolon = '\0';
+    even.even = true;
+    llap_status st = ll_spans_shorten(p, var, f->n_targets, f->step, &s);
+    if (st == LLAP_OK) st = ll_spans_fit(p, var, f->n_targets, &even, &fit);
+    if (st != LLAP_OK) return st;
+    if (s.horizon > 0 && !s.even) {
+        show_span(&p->axis, s.context, context);
+        show_span(&p->axis, s.horizon, horizon);
+        snprintf(shorter, sizeof shorter, "`context` %s and `horizon` %s", context, horizon);
+    }
+    const bool many = p->n_entities >= 4, any = shorter[0] != '\0';
+    return ll_fail(LLAP_EINVAL, "%s; %s%s%s%s%s%s", was,
+                   any || fit || many ? "what works here: " : "give more data", shorter,
+                   any && fit ? "; " : "", fit ? "`shares` 50,25,25" : "",
+                   (any || fit) && many ? "; " : "", many ? "`split` entity" : "");
+}
+
 /* One split for all targets: its borders, or the part of every entity, become the frame's. part is
  * [n_entities]. */
 static llap_status make_split(const llap_panel *p, const llap_train_opts *o, const int64_t *var,
@@ -159,11 +193,14 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     if (st == LLAP_OK && w->n == 0 && f->horizon < f->gap)
         st = ll_fail(LLAP_EINVAL, "horizon: ends before the next row of the data would come: "
                                   "lengthen it");
+    const bool spans_only = st == LLAP_OK; /* what is wrong from here on are the spans */
     if (st == LLAP_OK && w->n == 0)
         st = ll_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
                                   "observed value: shorten them");
     if (st == LLAP_OK)
         st = o->parts == NULL ? draw_split(p, o, w, f, part) : read_split(p, o, w, part);
+    if (spans_only && st == LLAP_EINVAL && o->parts == NULL && !f->by_entity)
+        st = name_remedies(p, var, f);
     f->part = part;
     ll_windows_destroy(w);
     return st;
@@ -243,7 +280,7 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK && o->inputs != NULL && l->size != NETWORKS_STACK)
         st = ll_fail(LLAP_EOPTION, "inputs: only size stack looks at some of the variables");
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
-    if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = ll_targets_parse(p, o->target, o->log, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
     if (st == LLAP_OK && f->n_known > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
@@ -262,6 +299,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     for (int64_t i = 0; i < f->n_known; i++) l->names[f->n_targets + i] = p->var[l->known[i]];
     f->target = (const char *const *)l->names;
     f->known = (const char *const *)l->names + f->n_targets;
+    if (p->words != NULL && p->words->n_levels <= LL_MODEL_LEVELS) {
+        f->n_levels = (int64_t)p->words->n_levels;
+        f->levels = (const char *const *)p->words->level;
+    }
     f->n_statics = l->statics.n;
     f->statics = l->statics.name;
     st = ll_targets_check(o, f->target, f->n_targets);

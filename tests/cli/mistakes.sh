@@ -102,6 +102,75 @@ try forecast m.safetensors none.csv -o no/folder/next.csv
 try impute m.safetensors none.csv --plot gaps.gif
 try export m.safetensors folder
 
+# Fifty more: files that a spreadsheet or a logger spoilt, options that do not fit, names that are not there.
+printf 'time;a\n1;1,234\n2;5,678\n' >thousand.csv
+try inspect thousand.csv
+printf 'time,a,b\n1,5,75 %%\n2,6,80 %%\n' >percent.csv
+try inspect percent.csv
+printf 'time;a;b;c\n1;1,25;7.5;2,5\n2;5,67;8.25;3,5\n' >points.csv
+try inspect points.csv
+printf 'time,a\n1,2\nTotal,2\n2,3\n3,4\n' >total.csv
+try inspect total.csv
+printf 'time,a\n1,2\n2,3\nlater,5\n' >later.csv
+try inspect later.csv
+printf '5\n6\n7\n' >lone.csv
+try inspect lone.csv
+try inspect lone.csv --start 2024-01-01
+try inspect lone.csv --every 1h
+try inspect lone.csv --start soon --every 1h
+try inspect lone.csv --start 2024-01-01 --every soon
+try inspect lone.csv --start 2024-01-01 --every 0h
+try inspect data.csv --time time --start 2024-01-01 --every 1h
+printf 'a\n5\n\n6\n' >hole.csv
+try inspect hole.csv --start 2024-01-01 --every 1h
+printf '1,5\n2,5\n' >one-or-two.csv
+try inspect one-or-two.csv --start 2024-01-01 --every 1h
+printf 'time,a\n2024-10-27 02:30,1\n2024-10-27 04:00,2\n' >autumn.csv
+try inspect autumn.csv --zone Europe/Rome
+printf 'time,a\n2024-03-31 02:30,1\n2024-03-31 04:00,2\n' >spring.csv
+try inspect spring.csv --zone Europe/Rome
+try inspect data.csv --twice never
+printf 'time,a\n2024-01-01,1\n2024-01-03,2\n' >p1.csv
+printf 'time,a\n2024-01-02,1\n2024-01-04,2\n' >p2.csv
+try inspect p1.csv p2.csv --join yes
+try inspect p1.csv p2.csv --join maybe
+try inspect data.csv --comment '###'
+try inspect data.csv --decimal x
+try inspect data.csv --separator ab
+try inspect data.csv --columns v0,v7
+try inspect data.csv --drop v7
+try inspect data.csv --coded v7
+try inspect data.csv --circular v7
+try inspect data.csv --time-format nonsense
+try inspect data.csv --time-unit fortnight
+try inspect data.csv --grid 0h
+try inspect data.csv --grid soon
+try inspect data.csv --skip-lines 100000
+try inspect data.csv --header maybe
+printf 'time,a\n1,"2\n3,4\n' >quote.csv
+try inspect quote.csv
+printf 'time,a\n1,2\0\n' >nul.csv
+try inspect nul.csv
+printf 'entity,time,a\nx,1,2\n,2,3\n' >nobody.csv
+try inspect nobody.csv
+try inspect data.csv data.csv none.csv
+try train data.csv -t v0 -c 2d --horizon 6h --glitches maybe -o x
+try train data.csv -t v0 -c 2d --horizon 6h --known zebra -o x
+try train data.csv -t v0 -c 2d --horizon 6h --known v0 -o x
+try train data.csv -t v0 -c 2d --horizon 6h --static zebra -o x
+try train data.csv -t v0 -c 2d --horizon 6h --shares 50,50 -o x
+try train data.csv -t v0 -c 2d --horizon 6h --min v0=abc -o x
+try train data.csv -t v0 -c 2d --horizon 6h --kind v0=colour -o x
+try train data.csv -t v0 -c 2d --horizon 6h --periods soon -o x
+try train data.csv -t v0 -c 2d --horizon 6h --holidays XX -o x
+try forecast m.safetensors data.csv --horizon soon
+try forecast m.safetensors data.csv --step 0h
+try forecast m.safetensors data.csv --times data.csv --at 2000-01-05
+try impute m.safetensors data.csv --quantiles 0.5,0.5
+try evaluate m.safetensors data.csv --season soon
+try evaluate m.safetensors data.csv --by colour
+try plot m.safetensors data.csv -o x.png
+
 # No permission. The superuser may do everything, so somebody else tries, if that can be.
 nobody=
 open=$(mktemp -d)

@@ -5,17 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void expect_opts(const char *text, const ll_csv_opts *o, const char *want)
-{
-    llap_panel *p = panel_of_opts(text, o);
-    char        found[1024];
-    show(p, found, sizeof found);
-    assert_string_equal(found, want);
-    llap_panel_destroy(p);
-}
-
-static void expect(const char *text, const char *want) { expect_opts(text, &LL_CSV_DEFAULT, want); }
-
 /* ---- forms and dialects ---- */
 
 static void forms_are_told_apart(void **state)
@@ -47,7 +36,6 @@ static void dialects_are_told_apart(void **state)
     expect("\"time\",\"x,y\"\n\"1\",\"1.5\"\n", "t@1:1.5");
     expect("time,x\n1,\"1,5\"\n2,\"2,25\"\n", "t@1:1.5 t@2:2.25");
     expect("time,x\n1,\"0,125\"\n2,\"0,250\"\n", "t@1:0.125 t@2:0.25");
-    expect("time,x,y\n1,\"1,234\",5\n2,\"12,345\",6\n", "t@1:5 t@2:6"); /* x: words */
     expect("time, x\n1, 1.5 \n", "t@1:1.5");
     expect("time;x;;\n1;2;;\n;;;\n\n2;3;;\n;;;;;\n", "t@1:2 t@2:3");
     expect("2020-01-01,5\n2020-01-02,6\n", "t@1577836800:5 t@1577923200:6");

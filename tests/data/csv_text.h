@@ -29,4 +29,18 @@ static void show(const llap_panel *p, char *out, size_t room)
         }
 }
 
+static inline void expect_opts(const char *text, const ll_csv_opts *o, const char *want)
+{
+    llap_panel *p = panel_of_opts(text, o);
+    char        found[1024];
+    show(p, found, sizeof found);
+    assert_string_equal(found, want);
+    llap_panel_destroy(p);
+}
+
+static inline void expect(const char *text, const char *want)
+{
+    expect_opts(text, &LL_CSV_DEFAULT, want);
+}
+
 #endif

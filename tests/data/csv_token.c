@@ -31,8 +31,8 @@ static llap_status cut_text(const char *text, size_t n, ll_csv_dialect dialect, 
     return st;
 }
 
-static const ll_csv_dialect comma = { ',', '"', '\n' }, blank = { ' ', '"', '\n' },
-                            mac = { ';', '"', '\r' };
+static const ll_csv_dialect comma = { ',', '"', '\n', "" }, blank = { ' ', '"', '\n', "" },
+                            mac = { ';', '"', '\r', "" };
 
 static void fields_are_cut(void **state)
 {

@@ -97,6 +97,54 @@ static void what_is_no_number_is_refused(void **state)
     assert_int_equal(ll_number_float(longest, LL_NUMBER_TEXT + 1, '.', &x), LL_NUMBER_NONE);
 }
 
+static void thousands_are_three_digits_at_a_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        char        decimal;
+        const char *plain; /* "": not written so */
+    } cases[] = {
+        { "1,234.5", '.', "1234.5" },
+        { "-12,345,678", '.', "-12345678" },
+        { "1.538,65", ',', "1538,65" },
+        { "1 234,5", ',', "1234,5" },
+        { "1\xc2\xa0"
+          "234,5",
+          ',', "1234,5" },
+        { "1\xe2\x80\xaf"
+          "234\xe2\x80\xaf"
+          "567",
+          '.', "1234567" },
+        { "1'234.5", '.', "1234.5" },
+        { "1\xe2\x80\x99"
+          "234.",
+          '.', "1234." },
+        { "1_000", '.', "1000" },
+        { "999.5", '.', "" },
+        { "0,125", '.', "" },
+        { "1,23", '.', "" },
+        { "1,2345", '.', "" },
+        { "1234,567", '.', "" },
+        { "1,234 567", '.', "" },
+        { "1,234,5", '.', "" },
+        { "1,234.5.6", '.', "" },
+        { "1,234e5", '.', "" },
+        { ",234", '.', "" },
+        { "1.234", '.', "" },
+        { "1 234\xc2", '.', "" },
+        { "1,,234", '.', "" },
+        { "192.168.1.1", ',', "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char         out[LL_NUMBER_TEXT];
+        const size_t n =
+            ll_number_ungroup(cases[i].text, strlen(cases[i].text), cases[i].decimal, out);
+        if (n != strlen(cases[i].plain) || memcmp(out, cases[i].plain, n) != 0)
+            fail_msg("%s became '%.*s'", cases[i].text, (int)n, out);
+    }
+}
+
 static void infinity_is_told_apart(void **state)
 {
     (void)state;
@@ -234,10 +282,14 @@ static void ticks_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decimals_round_correctly), cmocka_unit_test(what_is_no_number_is_refused),
-        cmocka_unit_test(infinity_is_told_apart),   cmocka_unit_test(the_decimal_comma_works),
-        cmocka_unit_test(floats_survive_writing),   cmocka_unit_test(ticks_are_exact),
+        cmocka_unit_test(decimals_round_correctly),
+        cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(infinity_is_told_apart),
+        cmocka_unit_test(the_decimal_comma_works),
+        cmocka_unit_test(floats_survive_writing),
+        cmocka_unit_test(ticks_are_exact),
         cmocka_unit_test(a_memory_changes_nothing),
+        cmocka_unit_test(thousands_are_three_digits_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,35 @@ static void the_grid_is_suggested(void **state)
     llap_panel_destroy(q);
 }
 
+/* Whatever the seed of the jitter: 7 minutes, not the nearest length in a list. */
+static void a_step_with_jitter_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        int step_s, jitter_s, want_s;
+    } cases[] = {
+        { 420, 20, 420 },    { 420, 50, 420 },      { 660, 30, 660 },       { 300, 25, 300 },
+        { 3600, 200, 3600 }, { 45, 2, 45 },         { 5400, 120, 5400 },    { 90, 3, 90 },
+        { 10, 1, 10 },       { 28800, 900, 28800 }, { 86400, 4000, 86400 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        char     text[60000];
+        size_t   n = (size_t)sprintf(text, "seconds,x\n");
+        uint32_t x = 12345 + (uint32_t)k;
+        for (int i = 0; i < 1000; i++) {
+            x = x * 1664525u + 1013904223u;
+            const double jitter = ((double)(x >> 8) / (1 << 24) - 0.5) * 2 * cases[k].jitter_s;
+            if (x % 13 == 0) continue; /* lost rows */
+            n += (size_t)sprintf(text + n, "%.3f,1\n", (double)i * cases[k].step_s + jitter);
+        }
+        llap_panel *p = panel_of(text);
+        ll_gaps     g;
+        CHECK_OK(ll_gaps_measure(p, &g));
+        assert_int_equal(g.grid, cases[k].want_s * second);
+        llap_panel_destroy(p);
+    }
+}
+
 static void halves_are_rounded_to_even(void **state)
 {
     (void)state;
@@ -359,6 +388,7 @@ int main(void)
         cmocka_unit_test(rows_are_filtered),
         cmocka_unit_test(entities_and_columns_are_chosen),
         cmocka_unit_test(the_grid_is_suggested),
+        cmocka_unit_test(a_step_with_jitter_is_found),
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(failing_allocations_lose_nothing),
         cmocka_unit_test(the_air_panels_have_their_windows),

@@ -49,6 +49,13 @@ static ll_csv_opts pick(uint8_t byte)
     case 9:
         o.skip_lines = 1;
         break;
+    case 10:
+        o.start = "2024-01-01";
+        o.row_every = INT64_C(3600000000000);
+        break;
+    case 11:
+        o.comment = "!";
+        break;
     default:
         break;
     }

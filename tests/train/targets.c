@@ -23,14 +23,14 @@ static void long_names_are_targets(void **state)
     const llap_panel p = { .n_vars = 2, .var = (const char *const *)names };
     int64_t         *found = NULL, n = 0;
     snprintf(text, sizeof text, "%s,%s", two, one);
-    CHECK_OK(ll_targets_parse(&p, text, &found, &n));
+    CHECK_OK(ll_targets_parse(&p, text, NULL, &found, &n));
     assert_true(n == 2 && found[0] == 1 && found[1] == 0);
     ll_free(found);
     snprintf(text, sizeof text, "%s,%s", two, two);
-    CHECK_FAIL(ll_targets_parse(&p, text, &found, &n), LLAP_EOPTION, "is given twice");
+    CHECK_FAIL(ll_targets_parse(&p, text, NULL, &found, &n), LLAP_EOPTION, "is given twice");
     ll_free(found);
     snprintf(text, sizeof text, "%.*s", LONG - 1, one);
-    CHECK_FAIL(ll_targets_parse(&p, text, &found, &n), LLAP_EINVAL, "the data has no column");
+    CHECK_FAIL(ll_targets_parse(&p, text, NULL, &found, &n), LLAP_EINVAL, "the data has no column");
     ll_free(found);
 }
 
@@ -57,7 +57,7 @@ static llap_status mistaken(void *user)
 {
     const llap_panel p = { .n_vars = 2, .var = (const char *const *)names };
     int64_t         *found = NULL, n = 0;
-    llap_status      st = ll_targets_parse(&p, user, &found, &n);
+    llap_status      st = ll_targets_parse(&p, user, NULL, &found, &n);
     ll_free(found);
     return st == LLAP_EINVAL ? LLAP_OK : st;
 }

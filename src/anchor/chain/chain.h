@@ -98,9 +98,10 @@ typedef struct ll_chain_values {
     ll_kind kind;             /* counts and whole numbers: answers are whole */
     bool    has_min, has_max; /* answers are held within */
     double  min, max;
-    bool    given_min; /* by the user: a logarithm may begin there, though values lie at it */
-    bool    free;      /* the user wants no floor, not even that of a logarithm */
-    int32_t week;      /* parts of the week that counts differ by: 168 hours, 7 days, 1: none */
+    bool    given_min;     /* by the user: a logarithm may begin there, though values lie at it */
+    bool    keep_glitches; /* the user believes every reading */
+    bool    free;          /* the user wants no floor, not even that of a logarithm */
+    int32_t week;          /* parts of the week that counts differ by: 168 hours, 7 days, 1: none */
 } ll_chain_values;
 
 /* Cycles of any length, the strongest first (periods.h), as terms of a climate. */

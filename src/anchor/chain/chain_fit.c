@@ -268,7 +268,7 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     bool        *drop = ll_new(rows, sizeof *drop);
     llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
     c->glitch_end = 1.0;
-    if (st == LLAP_OK)
+    if (st == LLAP_OK && !o->values.keep_glitches) /* else all limits stay 0: none */
         st = ll_glitch_fit(train, n, o->pooled, o->values.kind == LL_KIND_COUNT, c->glitch,
                            &c->glitch_end);
     for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {

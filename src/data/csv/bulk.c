@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/number.h"
+#include "data/csv/marks.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ typedef struct part {
     int64_t             *time;
     ll_csv_field        *entity;
     float               *value; /* [n_rows,r->n_row] */
-    int64_t              suspects;
+    int64_t              suspects, grouped;
     bool                 no_memory;
     ll_csv_field         field[FIELDS];
     ll_number_memory     memory;
@@ -55,7 +55,9 @@ static bool read_cell(part *q, const ll_csv_field *f, char decimal, float *x)
     }
     if (ll_number_recall(&q->memory, f->text, f->len, decimal, x) != LL_NUMBER_FINITE) {
         *x = NAN;
-        return ll_csv_is_missing_word(*f);
+        if (ll_csv_is_missing_word(*f)) return true;
+        if (ll_csv_number(*f, decimal, x) != LL_NUMBER_FINITE) return false;
+        q->grouped++;
     }
     q->suspects += *x <= -99 || *x >= 1e20f;
     return true;
@@ -89,11 +91,17 @@ static void *read_part(void *user)
 {
     part       *q = user;
     char *const end = q->text + q->n;
+    const char  comment = q->r->schema.dialect.comment[0];
     for (char *p = q->text; p < end;) {
-        size_t      n_fields;
-        const char *line_end =
+        if (comment != '\0' && *p == comment) break;
+        size_t        n_fields;
+        const int64_t grouped = q->grouped;
+        const char   *line_end =
             ll_csv_cut_line(p, end, &q->r->schema.dialect, q->field, FIELDS, &n_fields);
-        if (line_end == NULL || !read_line(q, n_fields)) break;
+        if (line_end == NULL || !read_line(q, n_fields)) {
+            q->grouped = grouped; /* the reader counts them again */
+            break;
+        }
         p += line_end + 1 - p;
         q->taken = (size_t)(p - q->text);
     }
@@ -118,6 +126,7 @@ static llap_status take_part(ll_csv_reader *r, part *q)
     const int64_t line = r->tokens.next_line;
     merge_clock(&r->clock, &q->clock);
     r->variables.suspects += q->suspects;
+    r->variables.grouped_cells += q->grouped;
     for (int64_t i = 0; i < q->n_rows && st == LLAP_OK; i++) {
         r->tokens.line = line + i;
         st = ll_csv_reader_row(r, q->entity[i], q->time[i], q->value + i * r->n_row);
@@ -147,7 +156,7 @@ static int divide(const ll_csv_reader *r, part *parts, int n_parts, char *text, 
         q->text = text + from;
         q->n = to - from;
         q->taken = 0;
-        q->n_rows = q->suspects = 0;
+        q->n_rows = q->suspects = q->grouped = 0;
         q->clock = r->clock;
         from = to;
     }

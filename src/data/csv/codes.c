@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* Only what no instrument saturates at: limits like 999 or 9999 are measurements. */
 static const float known[] = { -99.0f,   -99.9f,   -200.0f,   -999.0f,    -999.9f,
@@ -94,38 +95,67 @@ llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, l
 /* ---- words ---------------------------------------------------------------------------------- */
 
 typedef struct ranks {
-    uint32_t **rank; /* [n_vars] of arrival number, NULL: not words */
+    uint32_t **rank;    /* [n_vars] of arrival number, NULL: not words; UINT32_MAX: not a level */
+    int64_t    strange; /* cells that are no level */
 } ranks;
 
 static void rank_word(void *user, uint32_t v, float *x)
 {
-    const ranks *r = user;
-    if (r->rank[v] != NULL) *x = (float)r->rank[v][(uint32_t)*x];
+    ranks *r = user;
+    if (r->rank[v] == NULL) return;
+    const uint32_t rank = r->rank[v][(uint32_t)*x];
+    r->strange += rank == UINT32_MAX;
+    *x = rank == UINT32_MAX ? NAN : (float)rank;
 }
 
-static llap_status rank_names(const ll_names *words, uint32_t **out)
+const char *ll_csv_level_word(const char *level, const char *of)
 {
-    uint32_t   *order;
-    llap_status st = ll_names_sorted(words, &order);
-    if (st != LLAP_OK) return st;
+    const size_t n = strlen(of);
+    return strncmp(level, of, n) == 0 && level[n] == '=' ? level + n + 1 : NULL;
+}
+
+/* False: no level is one of the variable. */
+static bool rank_levels(const ll_names *words, const char *of, const char *const *levels,
+                        uint32_t *rank)
+{
+    uint32_t n = 0, id;
+    for (uint32_t k = 0; k < words->n; k++) rank[k] = UINT32_MAX;
+    for (; levels != NULL && *levels != NULL; levels++) {
+        const char *word = ll_csv_level_word(*levels, of);
+        if (word == NULL) continue;
+        if (ll_names_find(words, word, strlen(word), &id)) rank[id] = n;
+        n++;
+    }
+    return n > 0;
+}
+
+static llap_status rank_names(const ll_names *words, const char *of, const char *const *levels,
+                              uint32_t **out)
+{
+    uint32_t *order;
     *out = ll_new(words->n, sizeof **out);
-    for (uint32_t k = 0; *out != NULL && k < words->n; k++) (*out)[order[k]] = k;
+    if (*out == NULL) return LLAP_ENOMEM;
+    if (rank_levels(words, of, levels, *out)) return LLAP_OK;
+    const llap_status st = ll_names_sorted(words, &order);
+    for (uint32_t k = 0; st == LLAP_OK && k < words->n; k++) (*out)[order[k]] = k;
     ll_free(order);
-    return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+    return st;
 }
 
-llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars)
+llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars,
+                              const char *const *levels, int64_t *strange)
 {
-    ranks       r = { ll_new(n_vars, sizeof *r.rank) };
+    ranks       r = { ll_new(n_vars, sizeof *r.rank), 0 };
     llap_status st = r.rank == NULL ? LLAP_ENOMEM : LLAP_OK;
     bool        any = false;
     for (uint32_t v = 0; v < n_vars && st == LLAP_OK; v++) {
         if (words[v].n == 0) continue;
         any = true;
-        st = rank_names(&words[v], &r.rank[v]);
+        st = rank_names(&words[v], ll_panel_builder_var_name(b, v), levels, &r.rank[v]);
     }
     if (st == LLAP_OK && any) ll_panel_builder_visit(b, rank_word, &r);
     for (uint32_t v = 0; r.rank != NULL && v < n_vars; v++) ll_free(r.rank[v]);
     ll_free(r.rank);
+    *strange = r.strange;
     return st;
 }

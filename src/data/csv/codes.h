@@ -22,7 +22,12 @@ typedef struct ll_csv_codes {
 llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, ll_csv_codes *out);
 
 /* Variables of words hold the arrival numbers of their words (words[v].n > 0); this makes them
- * ranks in byte order. */
-llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars);
+ * ranks in byte order, or in that of levels, "variable=word", closed by NULL, which may be NULL:
+ * what these do not have becomes missing, *strange times. */
+llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars,
+                              const char *const *levels, int64_t *strange);
+
+/* The word of a level of the variable; NULL: it is one of another. */
+const char *ll_csv_level_word(const char *level, const char *variable);
 
 #endif

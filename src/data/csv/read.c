@@ -65,9 +65,11 @@ static const char *separator_name(char c)
 static void say_dialect(load *l)
 {
     const ll_csv_schema *s = &l->reader.schema;
-    say(l->report.decision[0], "%s form, %s between fields, decimal %s, %s header",
+    say(l->report.decision[0], "%s form, %s between fields, decimal %s, %s header%s",
         s->is_long ? "long" : "wide", separator_name(s->dialect.separator),
-        s->decimal == ',' ? "comma" : "point", s->header ? "a" : "no");
+        s->decimal == ',' ? "comma" : "point", s->header ? "a" : "no",
+        s->commented ? " in a comment" : "");
+    if (s->n_front > 0) say(l->report.decision[0], ", %zu lines in front of it", s->n_front);
 }
 
 /* The second line: what the columns are. */
@@ -80,6 +82,7 @@ static void say_columns(load *l)
         for (size_t c = 0; c < s->n_columns; c++)
             if (s->column[c].role == LL_CSV_TIME && s->column[c].part == part)
                 say(line, "%s%s", part == 0 ? "" : " + ", s->column[c].name);
+    if (s->n_time == 0) say(line, "counted from %s on, written", l->o->start);
     say(line, " as %s%s%s%s", s->time_format, s->time_unit[0] == '\0' ? "" : " in ", s->time_unit,
         s->ambiguous ? " (or day and month the other way round?)" : "");
     const char *entity = NULL;
@@ -91,16 +94,45 @@ static void say_columns(load *l)
         const ll_csv_role role = s->column[c].role;
         const bool        named = s->header && (role == LL_CSV_COUNTER || role == LL_CSV_WORDS ||
                                          (role == LL_CSV_NOTHING && s->is_long));
-        if (!named || (role == LL_CSV_WORDS && l->o->text != LL_CSV_TEXT_IGNORE)) continue;
+        const bool        coded = l->o->text > LL_CSV_TEXT_IGNORE || s->column[c].few;
+        if (!named || (role == LL_CSV_WORDS && coded)) continue;
         say(line, "%s%s", first ? "; not numbers: " : ", ", s->column[c].name);
         first = false;
     }
+}
+
+/* Which columns hold codes, and of which words. */
+static llap_status say_codes(load *l)
+{
+    const ll_csv_variables *vs = &l->reader.variables;
+    for (uint32_t i = 0; i < vs->source.n; i++) {
+        uint32_t *order;
+        if (vs->variable[i].how != LL_CSV_CODE) continue;
+        const ll_names *words = &vs->words[vs->variable[i].var];
+        if (ll_names_sorted(words, &order) != LLAP_OK) return LLAP_ENOMEM;
+        say(l->report.decision[1], "; words as codes: %s (", vs->source.name[i]);
+        bool given = false;
+        for (const char *const *level = l->o->levels; level != NULL && *level != NULL; level++)
+            given = given || ll_csv_level_word(*level, ll_csv_variables_name(vs, i)) != NULL;
+        if (given) say(l->report.decision[1], "as in training");
+        for (uint32_t k = 0; k < words->n && k < 20 && !given; k++)
+            say(l->report.decision[1], "%s%u %s", k == 0 ? "" : ", ", k, words->name[order[k]]);
+        say(l->report.decision[1], words->n > 20 && !given ? ", ...)" : ")");
+        ll_free(order);
+    }
+    return LLAP_OK;
 }
 
 /* What is known only at the end. */
 static void say_result(load *l, const llap_panel *p)
 {
     char *line = l->report.decision[0];
+    if (l->report.comment_lines > 0)
+        say(line, "; lines of comment: %lld", (long long)l->report.comment_lines);
+    if (l->report.header_lines > 0)
+        say(line, "; headers that come again: %lld", (long long)l->report.header_lines);
+    if (l->report.grouped_cells > 0)
+        say(line, "; numbers with thousands set apart: %lld", (long long)l->report.grouped_cells);
     say(line, "; missing: empty, NA and the like");
     for (size_t i = 0; i < l->codes.n; i++) {
         char text[LL_NUMBER_PRINT];
@@ -112,7 +144,11 @@ static void say_result(load *l, const llap_panel *p)
         say(line, "; zone: %s",
             p->axis.zone[0] == '\0' ? "none given, taken as UTC" : p->axis.zone);
     say(line, "; %lld variables:", (long long)p->n_vars);
-    for (int64_t v = 0; v < p->n_vars; v++) say(line, "%s %s", v == 0 ? "" : ",", p->var[v]);
+    for (int64_t v = 0; v < p->n_vars; v++) {
+        const char *unit = p->unit == NULL ? "" : p->unit[v];
+        say(line, "%s %s", v == 0 ? "" : ",", p->var[v]);
+        if (unit[0] != '\0') say(line, " (%s)", unit);
+    }
 }
 
 static void warn_count(load *l, int64_t n, int64_t first, const char *what)
@@ -144,12 +180,18 @@ static void warn_about(load *l)
     warn_count(l, c->duplicate_cells, c->first_duplicate,
                "a value given twice for one entity and time; the last one stays");
     warn_count(l, c->unordered, c->first_unordered, "the time goes back; rows were sorted");
+    if (l->report.summary_lines > 0)
+        warn(l, "lines at the end that sum up, left out: %lld; the first: %s",
+             (long long)l->report.summary_lines, l->reader.first_summary);
     const ll_csv_variables *vs = &l->reader.variables;
     for (uint32_t i = 0; i < vs->source.n; i++)
-        if (vs->variable[i].n_words > 0)
+        if (vs->variable[i].n_words > 0 && vs->variable[i].how == LL_CSV_COUNT)
             warn(l, "column '%s': %lld words left out%s", vs->source.name[i],
                  (long long)vs->variable[i].n_words,
                  never_changes(l, i) ? ", the same all along: may be a static input" : "");
+    if (l->report.strange_words > 0)
+        warn(l, "%lld words that training has not seen; taken as missing",
+             (long long)l->report.strange_words);
     if (vs->bad_cells > 0)
         warn(l, "%s: %lld cells cannot be read; taken as missing (here first)", l->reader.first_bad,
              (long long)vs->bad_cells);
@@ -246,8 +288,12 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         st = ll_fail(LLAP_EFORMAT, "%s: no line of data", l->reader.path);
     if (st == LLAP_OK && ll_panel_builder_n_vars(b) == 0)
         st = ll_fail(LLAP_EFORMAT, "%s: no column of numbers", l->reader.path);
+    if (st == LLAP_OK) st = ll_csv_reader_check_folds(&l->reader);
+    char joined[512] = "";
+    if (st == LLAP_OK) st = ll_csv_reader_join(&l->reader, joined);
     if (st == LLAP_OK) st = erase_codes(l, b);
-    if (st == LLAP_OK) st = ll_csv_rank_words(b, vs->words, vs->n_words);
+    if (st == LLAP_OK)
+        st = ll_csv_rank_words(b, vs->words, vs->n_words, l->o->levels, &l->report.strange_words);
     if (st == LLAP_OK) st = ll_csv_variables_order(vs, &order);
     if (st == LLAP_OK && order != NULL) st = ll_panel_builder_order(b, order);
     /* the variables of the long form come in the order of the rows, which must not matter */
@@ -263,17 +309,21 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
         return ll_fail_in(st, "%s", place);
     }
     if (st == LLAP_OK) st = ll_csv_reader_words(&l->reader, *out);
+    if (st == LLAP_OK) st = ll_csv_reader_units(&l->reader, *out);
+    if (st == LLAP_OK) st = say_codes(l);
     if (st != LLAP_OK) {
         llap_panel_destroy(*out);
         *out = NULL;
         return st;
     }
     l->report.text_cells += vs->text_cells;
+    l->report.grouped_cells = vs->grouped_cells;
     l->report.bad_cells = vs->bad_cells;
     l->report.infinite_cells = vs->infinite_cells;
     l->report.out_of_range = vs->out_of_range;
     l->report.coded_missing = vs->missing_numbers + l->codes.n_cells;
     say_result(l, *out);
+    if (joined[0] != '\0' && l->o->join == LL_AUTO && l->o->entity == NULL) warn(l, "%s", joined);
     warn_about(l);
     return LLAP_OK;
 }

@@ -8,42 +8,10 @@
 
 #include <stdio.h>
 
-/* ---- places --------------------------------------------------------------------------------- */
-
 static const char *file_name(const ll_csv_reader *r) { return ll_source_name(r->tokens.source); }
 
-static llap_status note_place(ll_csv_reader *r)
-{
-    const int64_t arrival = r->arrivals++, line = r->tokens.line;
-    if (r->n_places > 0) {
-        const ll_csv_place *last = &r->place[r->n_places - 1];
-        if (last->file == r->path && line - last->line == arrival - last->arrival) return LLAP_OK;
-    }
-    if (r->n_places == r->place_capacity) {
-        const size_t  capacity = r->place_capacity * 2 + 16;
-        ll_csv_place *larger = ll_grow(r->place, capacity, sizeof *larger);
-        if (larger == NULL) return LLAP_ENOMEM;
-        r->place = larger;
-        r->place_capacity = capacity;
-    }
-    r->place[r->n_places++] = (ll_csv_place){ arrival, line, r->path };
-    return LLAP_OK;
-}
-
-void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512])
-{
-    size_t i = r->n_places;
-    while (i > 1 && r->place[i - 1].arrival > arrival) i--;
-    if (i == 0) {
-        out[0] = '\0';
-        return;
-    }
-    const ll_csv_place *p = &r->place[i - 1];
-    snprintf(out, 512, "%s:%lld", p->file, (long long)(p->line + arrival - p->arrival));
-}
-
 /* Puts file, line and column in front of the failure's detail. */
-static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
+llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
 {
     return ll_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
                       column + 1, ll_text_show(r->schema.column[column].name).text);
@@ -51,59 +19,16 @@ static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status 
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static llap_status fail_part(const ll_csv_reader *r, int part, ll_csv_field f)
-{
-    return fail_cell(
-        r, r->time_column[part],
-        ll_fail(LLAP_EFORMAT, "expected a whole number, found '%s'", ll_csv_show(f).text));
-}
-
-/* year, month, day, ... each in its column */
-static llap_status read_parts(ll_csv_reader *r, const ll_csv_field *part, int64_t *out)
-{
-    int32_t number[LL_CLOCK_PARTS_MAX];
-    for (int i = 0; i < r->schema.n_time; i++) {
-        int64_t x;
-        if (!ll_number_ticks(part[i].text, part[i].len, '.', 1, &x) || x < INT32_MIN ||
-            x > INT32_MAX)
-            return fail_part(r, i, part[i]);
-        number[i] = (int32_t)x;
-    }
-    const llap_status st = ll_clock_read_parts(&r->clock, number, r->schema.n_time, out);
-    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
-}
-
-static llap_status read_time(ll_csv_reader *r, int64_t *out, bool *empty)
-{
-    ll_csv_field part[LL_CLOCK_PARTS_MAX];
-    const int    n = r->schema.n_time;
-    *empty = true;
-    for (int i = 0; i < n; i++) {
-        part[i] = ll_csv_trim(r->tokens.field[r->time_column[i]]);
-        *empty = *empty && part[i].len == 0;
-    }
-    if (*empty) return LLAP_OK;
-    if (r->clock.kind == LL_CLOCK_PARTS) return read_parts(r, part, out);
-    llap_status st;
-    if (n == 2) {
-        char         joined[128];
-        const size_t len = (size_t)snprintf(joined, sizeof joined, "%.*s %.*s", (int)part[0].len,
-                                            part[0].text, (int)part[1].len, part[1].text);
-        st = ll_clock_read(&r->clock, joined, len < sizeof joined ? len : sizeof joined - 1,
-                           r->schema.decimal, out);
-    } else st = ll_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
-    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
-}
-
 static llap_status find_entity(ll_csv_reader *r, ll_csv_field f)
 {
     f = ll_csv_trim(f);
     if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
     if (f.len == 0 && !f.quoted)
-        return fail_cell(r, r->entity_column,
-                         ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
+        return ll_csv_reader_fail_cell(
+            r, r->entity_column,
+            ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
     const llap_status st = ll_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
-    if (st != LLAP_OK) return fail_cell(r, r->entity_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->entity_column, st);
     r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
     if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
     return LLAP_OK;
@@ -138,7 +63,7 @@ static llap_status after_row(ll_csv_reader *r)
     if (r->o->unordered_is_error && ll_panel_builder_counts(r->builder)->unordered > 0)
         return ll_fail(LLAP_EFORMAT, "%s:%lld: the time goes back", file_name(r),
                        (long long)r->tokens.line);
-    return note_place(r);
+    return ll_csv_reader_note_place(r);
 }
 
 static void note_cell(const ll_csv_reader *r, size_t column, char place[256])
@@ -155,7 +80,7 @@ static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, floa
     const int64_t           outside = vs->out_of_range;
     const llap_status       st =
         ll_csv_variables_read(&r->variables, id, r->tokens.field[column], r->schema.decimal, x);
-    if (st != LLAP_OK) return fail_cell(r, column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, column, st);
     if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
     if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
     if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
@@ -224,11 +149,12 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
 {
     const ll_csv_field name = ll_csv_trim(r->tokens.field[r->variable_column]);
     if (name.len == 0 && !name.quoted)
-        return fail_cell(r, r->variable_column,
-                         ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
+        return ll_csv_reader_fail_cell(
+            r, r->variable_column,
+            ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
     uint32_t    id;
     llap_status st = ll_csv_variables_find(&r->variables, name.text, name.len, LL_CSV_VALUES, &id);
-    if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->variable_column, st);
     st = check_renamed_long(r, id);
     if (st != LLAP_OK) return st;
     float x[2] = { NAN, NAN };
@@ -243,24 +169,62 @@ static llap_status read_long(ll_csv_reader *r, int64_t time)
     return st;
 }
 
-llap_status ll_csv_reader_record(ll_csv_reader *r)
+/* *timed: its time could be read, so that it is a row, right or wrong. */
+static llap_status take_record(ll_csv_reader *r, bool *timed)
 {
-    int64_t     time;
+    int64_t     time[2] = { 0, 0 };
     bool        no_time = false;
     llap_status st = r->tokens.n_fields == r->schema.n_columns ? LLAP_OK : check_fields(r);
     if (st != LLAP_OK && all_empty(&r->tokens)) no_time = true;
-    else if (st == LLAP_OK) st = read_time(r, &time, &no_time);
+    else if (st == LLAP_OK) st = ll_csv_reader_time(r, time, &no_time);
     if (no_time && all_empty(&r->tokens)) {
         r->report->empty_lines++;
         return LLAP_OK;
     }
     if (st == LLAP_OK && no_time)
-        st = fail_cell(r, r->time_column[0],
-                       ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+        st = ll_csv_reader_fail_cell(r, r->time_column[0],
+                                     ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+    *timed = st == LLAP_OK;
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
         st = find_entity(r, r->tokens.field[r->entity_column]);
+    if (st == LLAP_OK && r->schema.n_time == 0) st = ll_csv_reader_count_time(r, time);
+    else if (st == LLAP_OK && time[1] != time[0]) st = ll_csv_reader_choose_time(r, time);
     if (st != LLAP_OK) return st;
-    return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
+    return r->schema.is_long ? read_long(r, time[0]) : read_wide(r, time[0]);
+}
+
+/* The header once more, where files were joined by hand. */
+static bool is_header_again(const ll_csv_reader *r)
+{
+    if (!r->schema.header || r->tokens.n_fields != r->schema.n_columns) return false;
+    for (size_t c = 0; c < r->schema.n_columns; c++) {
+        const ll_csv_field f = ll_csv_trim(r->tokens.field[c]);
+        const char        *name = r->schema.column[c].name;
+        if (r->schema.column[c].named &&
+            (strlen(name) != f.len || memcmp(name, f.text, f.len) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* A line that may sum up the file is a mistake unless nothing but its like comes behind it. */
+llap_status ll_csv_reader_record(ll_csv_reader *r)
+{
+    const int64_t arrivals = r->arrivals;
+    bool          timed = false;
+    llap_status   st = take_record(r, &timed);
+    if (st == LLAP_OK && (r->n_held == 0 || r->arrivals == arrivals)) return LLAP_OK;
+    if (st != LLAP_OK && st != LLAP_EFORMAT) return st;
+    if (st == LLAP_EFORMAT && !timed && is_header_again(r)) {
+        r->report->header_lines++;
+        return LLAP_OK;
+    }
+    if (st == LLAP_EFORMAT && !timed && r->n_held < LL_CSV_SUMMARY_MAX &&
+        ll_csv_is_summary(r->tokens.field, r->tokens.n_fields, r->schema.n_columns)) {
+        if (r->n_held++ == 0) snprintf(r->held, sizeof r->held, "%s", llap_error_detail());
+        return LLAP_OK;
+    }
+    return r->n_held == 0 ? st : ll_fail(LLAP_EFORMAT, "%s", r->held);
 }
 
 /* ---- a file --------------------------------------------------------------------------------- */
@@ -273,7 +237,7 @@ static llap_status settle(ll_csv_reader *r)
     const char          *part[LL_CLOCK_PARTS_MAX] = { 0 };
     bool                 ok = true;
     o->form = s->is_long ? LL_CSV_LONG : LL_CSV_WIDE;
-    o->header = s->header ? LL_YES : LL_NO;
+    if (!s->commented) o->header = s->header ? LL_YES : LL_NO;
     o->entity = "";
     for (size_t c = 0; c < s->n_columns && ok; c++) {
         const char *name = ll_arena_strndup(&r->text, s->column[c].name, strlen(s->column[c].name));
@@ -293,9 +257,11 @@ static llap_status settle(ll_csv_reader *r)
     o->time_unit = ll_arena_strndup(&r->text, s->time_unit, strlen(s->time_unit));
     if (o->time_format == NULL || o->time_unit == NULL) return LLAP_ENOMEM;
     if (s->time_unit[0] == '\0') o->time_unit = NULL;
-    const llap_status st = ll_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+    llap_status st = ll_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
     r->clock.wall = o->wall;
-    return st;
+    if (st == LLAP_OK && o->start != NULL)
+        st = ll_clock_read(&r->clock, o->start, strlen(o->start), '.', &r->start);
+    return st == LLAP_EFORMAT ? ll_fail_in(LLAP_EOPTION, "start") : st;
 }
 
 /* The same of columns. */
@@ -312,11 +278,29 @@ static llap_status check_renamed(const ll_csv_reader *r)
     return LLAP_OK;
 }
 
+static llap_status note_part(ll_csv_reader *r)
+{
+    uint64_t columns = r->n_use;
+    for (size_t i = 0; i < r->n_use; i++) /* in any order */
+        columns +=
+            ((uint64_t)r->use[i].variable + 1) * UINT64_C(0x9e3779b97f4a7c15) * !r->use[i].nothing;
+    if (r->n_parts == r->part_capacity) {
+        ll_csv_part *larger = ll_grow(r->part, r->part_capacity * 2 + 16, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->part = larger;
+        r->part_capacity = r->part_capacity * 2 + 16;
+    }
+    r->part[r->n_parts++] = (ll_csv_part){ r->entity, columns, r->path };
+    return LLAP_OK;
+}
+
 /* Columns to variables, and the entity that the file's name gives. */
 static llap_status bind(ll_csv_reader *r)
 {
     const ll_csv_schema *s = &r->schema;
     llap_status          st = LLAP_OK;
+    if (s->refusal != NULL) return ll_fail(LLAP_EFORMAT, "%s", s->refusal);
+    r->empty_before = -1;
     r->entity_column = s->n_columns;
     r->entity_len = SIZE_MAX;
     r->n_use = 0;
@@ -332,13 +316,19 @@ static llap_status bind(ll_csv_reader *r)
             r->use[r->n_use++] = (ll_csv_use){ .column = (uint32_t)c, .nothing = true };
         if (role > LL_CSV_COUNTER) continue;
         const ll_csv_treatment likely = role == LL_CSV_NUMBER  ? LL_CSV_VALUES
-                                        : role == LL_CSV_WORDS ? LL_CSV_COUNT
-                                                               : LL_CSV_SKIP;
+                                        : role != LL_CSV_WORDS ? LL_CSV_SKIP
+                                        : s->column[c].few     ? LL_CSV_CODE
+                                                               : LL_CSV_COUNT;
         uint32_t               id;
         st = ll_csv_variables_find(&r->variables, s->column[c].name, strlen(s->column[c].name),
                                    likely, &id);
         if (st != LLAP_OK) break;
-        const ll_csv_variable *v = &r->variables.variable[id];
+        ll_csv_variable *v = &r->variables.variable[id];
+        const char      *unit = s->column[c].unit;
+        if (v->unit == NULL && unit[0] != '\0') {
+            v->unit = ll_arena_strndup(&r->text, unit, strlen(unit));
+            if (v->unit == NULL) return LLAP_ENOMEM;
+        }
         if (v->how == LL_CSV_SKIP) continue;
         r->use[r->n_use++] = (ll_csv_use){ .column = (uint32_t)c,
                                            .variable = id,
@@ -357,7 +347,8 @@ static llap_status bind(ll_csv_reader *r)
     const char *stem;
     size_t      len;
     ll_csv_stem(strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
-    return ll_panel_builder_entity(r->builder, stem, len, &r->entity);
+    st = ll_panel_builder_entity(r->builder, stem, len, &r->entity);
+    return st == LLAP_OK ? note_part(r) : st;
 }
 
 llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *source)
@@ -383,20 +374,25 @@ llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *s
 
 llap_status ll_csv_reader_records(ll_csv_reader *r)
 {
-    bool        header = r->schema.header;
+    int64_t     n = 0; /* records of data read one by one */
     llap_status st = bind(r);
-    for (int64_t k = 0; st == LLAP_OK; k++) {
+    while (st == LLAP_OK) {
         /* tried again now and then, for quotes and oddities may stop */
-        if (!header && k % 4096 == 1 && r->tokens.next_line > r->o->skip_lines)
-            st = ll_csv_bulk_read(r);
+        if (n % 4096 == 1) st = ll_csv_bulk_read(r);
         if (st == LLAP_OK) st = ll_csv_tokens_next(&r->tokens);
         if (st != LLAP_OK || r->tokens.n_fields == 0) break;
         if (r->tokens.line <= r->o->skip_lines) continue;
         r->report->lines++;
-        if (header) header = false;
-        else st = ll_csv_reader_record(r);
+        if (r->tokens.line < r->schema.first_line) continue;
+        st = ll_csv_reader_record(r);
+        n++;
     }
+    if (r->n_held > 0 && r->report->summary_lines == 0)
+        snprintf(r->first_summary, sizeof r->first_summary, "%s", r->held);
+    r->report->summary_lines += r->n_held;
+    r->n_held = 0;
     r->report->empty_lines += r->tokens.skipped_lines;
+    r->report->comment_lines += r->tokens.comment_lines;
     return st;
 }
 
@@ -406,48 +402,6 @@ void ll_csv_reader_leave(ll_csv_reader *r)
     ll_csv_schema_deinit(&r->schema);
     ll_free(r->use);
     r->use = NULL;
-}
-
-/* "entity 'a': 'x' in FILE:2, 'y' in FILE:7" */
-static llap_status say_change(const ll_csv_reader *r, const ll_word_column *c, ll_panel_words *w,
-                              uint32_t to)
-{
-    const ll_word_note first = c->entity[c->who];
-    char               place[2][512];
-    ll_csv_reader_place(r, first.arrival, place[0]);
-    ll_csv_reader_place(r, c->other.arrival, place[1]);
-    w->changes[to] = ll_arena_printf(
-        &w->text, "entity '%s': '%s' in %s, '%s' in %s",
-        ll_text_show(ll_panel_builder_entity_name(r->builder, c->who)).text,
-        ll_text_show(first.word).text, place[0], ll_text_show(c->other.word).text, place[1]);
-    return w->changes[to] == NULL ? LLAP_ENOMEM : LLAP_OK;
-}
-
-static llap_status put_words(const ll_csv_reader *r, const ll_word_column *c, uint32_t to,
-                             llap_panel *p)
-{
-    llap_status st = c->changes ? say_change(r, c, p->words, to) : LLAP_OK;
-    for (uint32_t id = 0; st == LLAP_OK && !c->changes && id < c->n_entities; id++) {
-        if (c->entity[id].word == NULL) continue;
-        const int64_t e = ll_panel_find_entity(p, ll_panel_builder_entity_name(r->builder, id));
-        if (e >= 0) st = ll_panel_words_put(p->words, c->entity[id].word, &p->words->word[to][e]);
-    }
-    return st;
-}
-
-llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p)
-{
-    const uint32_t n = r->words.n < r->variables.source.n ? r->words.n : r->variables.source.n;
-    uint32_t       used = 0;
-    for (uint32_t v = 0; v < n; v++) used += r->variables.variable[v].n_words > 0;
-    if (used == 0) return LLAP_OK;
-    llap_status st = ll_panel_words_create(p, used);
-    for (uint32_t v = 0, to = 0; st == LLAP_OK && v < n; v++) {
-        if (r->variables.variable[v].n_words == 0) continue;
-        st = ll_panel_words_put(p->words, r->variables.source.name[v], &p->words->name[to]);
-        if (st == LLAP_OK) st = put_words(r, &r->words.column[v], to++, p);
-    }
-    return st;
 }
 
 llap_status ll_csv_reader_init(ll_csv_reader *r, const ll_csv_opts *o, ll_panel_builder *builder,
@@ -466,5 +420,8 @@ void ll_csv_reader_deinit(ll_csv_reader *r)
     ll_arena_deinit(&r->text);
     ll_free(r->place);
     ll_free(r->row);
+    ll_free(r->counted);
+    ll_free(r->fold);
+    ll_free(r->part);
     *r = (ll_csv_reader){ 0 };
 }

@@ -13,6 +13,18 @@ typedef struct ll_csv_place {
     const char *file; /* borrowed from the list of files */
 } ll_csv_place;
 
+typedef struct ll_csv_part { /* a file that is an entity */
+    uint32_t    entity;
+    uint64_t    columns; /* tells other columns apart */
+    const char *path;
+} ll_csv_part;
+
+typedef struct ll_csv_fold { /* the last hour of an entity that the clock shows twice */
+    int64_t     day, line;   /* of its first row */
+    const char *path;        /* NULL: none yet */
+    bool        told;        /* the time went back in it: the order shows which is which */
+} ll_csv_fold;
+
 typedef struct ll_csv_use { /* a column that is read */
     uint32_t column;
     uint32_t variable; /* of ll_csv_variables */
@@ -30,6 +42,7 @@ typedef struct ll_csv_reader {
     ll_csv_variables   variables;
     ll_word_notes      words; /* of the wide form, by variable */
     char first_bad[256], first_infinite[256], first_outside[256]; /* where such cells came first */
+    char first_summary[512];
     ll_clock clock;
     ll_arena text;
 
@@ -37,7 +50,19 @@ typedef struct ll_csv_reader {
     size_t        n_places, place_capacity;
     int64_t       arrivals;
 
+    ll_csv_fold *fold; /* [n_folds] by entity */
+    uint32_t     n_folds;
+    ll_csv_part *part;
+    size_t       n_parts, part_capacity;
+
+    int64_t  start;   /* of rows without a time, and how many each entity has so far */
+    int64_t *counted; /* [n_counted] */
+    uint32_t n_counted;
+
     /* the file being read */
+    int64_t       empty_before; /* lines in front of the first row, of rows without a time */
+    char          held[512];    /* what is wrong with the first of the lines that may sum it up */
+    int           n_held;
     const char   *path;
     ll_csv_tokens tokens;
     ll_csv_schema schema;
@@ -70,7 +95,32 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
 
-/* Gives the panel its columns of words. */
+/* Puts file, line and column in front of the failure's detail. */
+llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st);
+
+/* ---- row_time.c ---- */
+
+/* The time of the record; both[1] > both[0] where it may be either (choose_time then tells, which
+ * needs r->entity, and leaves it in both[0]). */
+llap_status ll_csv_reader_time(ll_csv_reader *r, int64_t both[2], bool *empty);
+llap_status ll_csv_reader_choose_time(ll_csv_reader *r, int64_t both[2]);
+llap_status ll_csv_reader_count_time(ll_csv_reader *r, int64_t *out);
+/* Fails where an hour that came twice on the clock came once in the file: which one is not told. */
+llap_status ll_csv_reader_check_folds(const ll_csv_reader *r);
+
+/* ---- extras.c ---- */
+
+/* Counts a row or cell that arrived, from r->tokens.line. */
+llap_status ll_csv_reader_note_place(ll_csv_reader *r);
+
+/* ---- join.c ---- */
+
+/* Makes one entity of the files that continue each other. said: what was joined, "" where nothing
+ * was. */
+llap_status ll_csv_reader_join(ll_csv_reader *r, char said[512]);
+
+/* Gives the panel the units that headers say, and its columns of words. */
+llap_status ll_csv_reader_units(const ll_csv_reader *r, llap_panel *p);
 llap_status ll_csv_reader_words(const ll_csv_reader *r, llap_panel *p);
 
 /* "FILE:LINE" of a row's or cell's arrival number. */

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/time/time.h"
+#include "data/csv/header.h"
+#include "data/csv/marks.h"
 #include "data/csv/words.h"
 #include "data/names.h"
 #include "data/number.h"
@@ -28,8 +30,7 @@ typedef struct content {
 
 static bool is_number(const finder *f, ll_csv_field cell)
 {
-    double x;
-    return ll_number_double(cell.text, cell.len, f->s->decimal, &x) != LL_NUMBER_NONE;
+    return ll_csv_is_number(cell, f->s->decimal);
 }
 
 static content look_at(const finder *f, size_t column)
@@ -37,7 +38,7 @@ static content look_at(const finder *f, size_t column)
     content c = { .whole = true };
     for (size_t r = f->first; r < f->sample->n_records; r++) {
         const ll_csv_field cell = ll_csv_cell(f->sample, r, column);
-        if (ll_csv_is_missing_word(cell)) continue;
+        if (ll_csv_means_missing(f->o, cell)) continue;
         if (!is_number(f, cell)) c.words++;
         else c.numbers++;
         c.whole = c.whole && memchr(cell.text, f->s->decimal, cell.len) == NULL;
@@ -85,75 +86,47 @@ static bool times_repeat(const finder *f)
     return false;
 }
 
-/* ---- header --------------------------------------------------------------------------------- */
-
-/* The first record is a header when a cell of it is a word above a column of numbers or times, or
- * when it names a time column. */
-static bool find_header(finder *f)
-{
-    if (f->o->header != LL_AUTO) return f->o->header == LL_YES;
-    f->first = 1;
-    for (size_t c = 0; c < f->sample->record[0].n && c < MANY_COLUMNS; c++) {
-        const ll_csv_field cell = ll_csv_cell(f->sample, 0, c);
-        if (ll_csv_is_missing_word(cell) || is_number(f, cell)) continue;
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)(cell.len < 63 ? cell.len : 63), cell.text);
-        if (ll_csv_word(name, ll_csv_time_words) >= 0) return true;
-        const content below = look_at(f, c);
-        if (below.numbers > below.words) return true;
-        ll_csv_timeguess guess;
-        int64_t          t;
-        if (ll_csv_guess_time(f->sample, 1, c, true, &guess) &&
-            ll_time_parse(cell.text, cell.len, NULL, LL_WALL_EARLIER, &t) != LLAP_OK) {
-            ll_clock   clock;
-            const bool reads = ll_clock_init(&clock, guess.format, guess.unit, NULL) == LLAP_OK &&
-                               ll_clock_read(&clock, cell.text, cell.len, '.', &t) == LLAP_OK;
-            ll_clock_deinit(&clock);
-            if (!reads) return true;
-        }
-    }
-    return f->sample->n_records == 1 && f->sample->n_columns > 1 &&
-           !is_number(f, ll_csv_cell(f->sample, 0, f->sample->n_columns - 1));
-}
-
-static bool has_name(const finder *f, size_t column)
-{
-    const ll_csv_field cell = ll_csv_cell(f->sample, 0, column);
-    return f->s->header && (cell.len > 0 || cell.quoted);
-}
+/* ---- names ---------------------------------------------------------------------------------- */
 
 /* Names that come again get _2, _3, ... */
-static llap_status name_column(finder *f, ll_names *seen, size_t c)
+static llap_status name_column(finder *f, const ll_csv_header *h, ll_names *seen, size_t c)
 {
-    uint32_t           id;
-    ll_csv_schema     *s = f->s;
-    const ll_csv_field cell = ll_csv_cell(f->sample, 0, c);
-    const char        *name;
-    if (has_name(f, c)) name = ll_arena_strndup(&s->text, cell.text, cell.len);
+    uint32_t       id;
+    ll_csv_schema *s = f->s;
+    const char    *given = h->name[c], *name = NULL;
+    if (given != NULL) name = ll_arena_strndup(&s->text, given, strlen(given));
     else name = ll_arena_printf(&s->text, "c%zu", c + 1);
     for (int again = 2; name != NULL && ll_names_find(seen, name, strlen(name), &id); again++)
-        name = ll_arena_printf(&s->text, "%.*s_%d", (int)cell.len, cell.text, again);
-    if (name != NULL && has_name(f, c) && strlen(name) != cell.len) s->renamed = name;
+        name = ll_arena_printf(&s->text, "%s_%d", given == NULL ? "" : given, again);
+    if (name != NULL && given != NULL && strcmp(name, given) != 0) s->renamed = name;
     s->column[c].name = name;
-    return name == NULL ? LLAP_ENOMEM : ll_names_add(seen, name, strlen(name), &id);
+    s->column[c].named = given != NULL;
+    s->column[c].unit = ll_arena_strndup(&s->text, h->unit[c], strlen(h->unit[c]));
+    if (name == NULL || s->column[c].unit == NULL) return LLAP_ENOMEM;
+    return ll_names_add(seen, name, strlen(name), &id);
 }
 
 static llap_status name_columns(finder *f)
 {
     ll_csv_schema *s = f->s;
-    s->header = find_header(f);
-    f->first = s->header ? 1 : 0;
-    /* without a header the columns are those of the first record, else of the header */
-    s->n_columns = f->sample->record[0].n;
-    s->column = ll_arena_new(&s->text, s->n_columns, sizeof *s->column);
-    llap_status st = s->column == NULL ? LLAP_ENOMEM : LLAP_OK;
-    ll_names    seen = { 0 };
-    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) st = name_column(f, &seen, c);
+    ll_csv_header  h;
+    llap_status    st = ll_csv_header_init(&h, f->sample, f->o);
+    s->header = h.any;
+    s->commented = h.commented;
+    s->n_front = f->sample->n_front;
+    s->first_line = h.first_line;
+    f->first = h.first;
+    s->n_columns = h.n_columns;
+    if (st == LLAP_OK) s->column = ll_arena_new(&s->text, s->n_columns, sizeof *s->column);
+    if (s->column == NULL) st = LLAP_ENOMEM;
+    ll_names seen = { 0 };
+    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) st = name_column(f, &h, &seen, c);
     ll_names_deinit(&seen);
+    ll_csv_header_deinit(&h);
     for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) {
         const content cells = look_at(f, c);
         if (cells.words > cells.numbers) s->column[c].role = LL_CSV_WORDS;
-        if (!has_name(f, c) && s->header && cells.words + cells.numbers == 0)
+        if (!s->column[c].named && s->header && cells.words + cells.numbers == 0)
             s->column[c].role = LL_CSV_NOTHING;
     }
     return st;
@@ -298,14 +271,18 @@ static llap_status time_by_option(finder *f)
     return format_time(f, columns, n);
 }
 
-/* year, month, day, ... by name; how many in a row are there. */
+/* year, month, day, ... by name, each in a column of its own; how many in a row are there. */
 static int find_parts(const finder *f, size_t columns[LL_CLOCK_PARTS_MAX])
 {
-    int n = 0;
+    int         n = 0;
+    ll_csv_role role[LL_CLOCK_PARTS_MAX];
     for (; n < LL_CLOCK_PARTS_MAX; n++) {
         columns[n] = find_word(f, ll_csv_part_words[n]);
         if (columns[n] == f->s->n_columns) break;
+        role[n] = f->s->column[columns[n]].role;
+        f->s->column[columns[n]].role = LL_CSV_TIME;
     }
+    for (int i = 0; i < n; i++) f->s->column[columns[i]].role = role[i];
     return n;
 }
 
@@ -338,6 +315,10 @@ static size_t find_clock(const finder *f, size_t date, ll_csv_timeguess *guess)
 
 static llap_status find_time(finder *f)
 {
+    if (f->o->start != NULL) { /* there is none: rows are counted */
+        snprintf(f->s->time_format, sizeof f->s->time_format, "rfc3339");
+        return LLAP_OK;
+    }
     if (f->o->time != NULL) return time_by_option(f);
     ll_csv_timeguess guess, beside;
     size_t           columns[LL_CLOCK_PARTS_MAX];
@@ -380,9 +361,13 @@ static llap_status find_time(finder *f)
         set_time(f, columns, n, &guess);
         return LLAP_OK;
     }
-    return fail_columns(f, LLAP_EFORMAT,
-                        none == 1 ? "no time column found, and one column only: name the separator"
-                                  : "no time column found: name it");
+    return fail_columns(
+        f, LLAP_EFORMAT,
+        none == 1 ? "no time column found, and one column only: name the separator "
+                    "(`separator`), or say when the rows begin and how far apart "
+                    "they are (`start`, `row_every`)"
+                  : "no time column found: name it (`time`), or say when the rows begin and "
+                    "how far apart they are (`start`, `row_every`)");
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
@@ -458,7 +443,7 @@ static void set_rest(finder *f)
         ll_csv_role *role = &f->s->column[c].role;
         if (*role != LL_CSV_NUMBER && *role != LL_CSV_WORDS) continue;
         const char *name = f->s->header ? f->s->column[c].name : "x";
-        const bool  unnamed = f->s->header && !has_name(f, c);
+        const bool  unnamed = f->s->header && !f->s->column[c].named;
         if (f->s->is_long) *role = LL_CSV_NOTHING;
         else if (*role == LL_CSV_NUMBER &&
                  ll_csv_word(unnamed ? "" : name, ll_csv_counter_words) >= 0 &&
@@ -477,7 +462,7 @@ llap_status ll_csv_schema_init(ll_csv_schema *s, const char *name, const ll_csv_
     if (st == LLAP_OK) st = find_form(&f);
     if (st == LLAP_OK) st = find_entity(&f);
     if (st == LLAP_OK) set_rest(&f);
-    return st;
+    return st == LLAP_OK ? ll_csv_find_refusal(s, name, sample, f.first, o) : st;
 }
 
 void ll_csv_schema_deinit(ll_csv_schema *s)

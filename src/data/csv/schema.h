@@ -27,13 +27,19 @@ typedef enum ll_csv_role {
 typedef struct ll_csv_column {
     const char *name; /* never NULL; c1, c2, ... where the file gives none */
     ll_csv_role role;
-    int         part; /* of the time: 0 .. n_time - 1 */
+    int         part;  /* of the time: 0 .. n_time - 1 */
+    bool        few;   /* its words are few and come again: they can be coded */
+    bool        named; /* by the file */
+    const char *unit;  /* what the header says of it; "": nothing */
 } ll_csv_column;
 
 typedef struct ll_csv_schema {
     ll_csv_dialect dialect;
     char           decimal;
     bool           header;
+    bool           commented;  /* the header is a comment */
+    size_t         n_front;    /* records in front of the table */
+    int64_t        first_line; /* of data: titles and headers are in front */
     bool           is_long;
     ll_csv_column *column;
     size_t         n_columns;
@@ -42,6 +48,7 @@ typedef struct ll_csv_schema {
     char           time_format[LL_CLOCK_TEXT]; /* as ll_clock_init takes it */
     char           time_unit[32];              /* "" : none */
     const char    *renamed; /* what a column is called whose name came before; NULL: none */
+    const char    *refusal; /* why no number can be trusted, as a message; NULL: nothing */
     ll_arena       text;
 } ll_csv_schema;
 
@@ -50,6 +57,13 @@ typedef struct ll_csv_schema {
 llap_status ll_csv_schema_init(ll_csv_schema *s, const char *name, const ll_csv_sample *sample,
                                const ll_csv_opts *o);
 void        ll_csv_schema_deinit(ll_csv_schema *s);
+
+/* ---- refusal.c ---- */
+
+/* Sets s->refusal where numbers of a wanted column can be read in two ways that differ, or where a
+ * column of words would be left out that looks like numbers. first: record of data. */
+llap_status ll_csv_find_refusal(ll_csv_schema *s, const char *file, const ll_csv_sample *sample,
+                                size_t first, const ll_csv_opts *o);
 
 /* ---- timeguess.c ---- */
 

@@ -86,7 +86,7 @@ static llap_status read_lines(ll_csv_tokens *t, reader *r)
 {
     bool       header = true;
     const bool tabs = strstr(ll_source_name(t->source), ".tsv") != NULL;
-    t->dialect = (ll_csv_dialect){ tabs ? '\t' : ',', '"', '\n' };
+    t->dialect = (ll_csv_dialect){ tabs ? '\t' : ',', '"', '\n', "" };
     llap_status st = ll_csv_tokens_next(t);
     for (; st == LLAP_OK && t->n_fields > 0; header = false) {
         st = header ? read_header(t, r) : read_line(t, r);

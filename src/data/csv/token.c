@@ -15,9 +15,10 @@ enum {
 
 llap_status ll_csv_tokens_init(ll_csv_tokens *t, ll_source *source, size_t max_record)
 {
-    *t = (ll_csv_tokens){
-        .dialect = { ',', '"', '\n' }, .source = source, .next_line = 1, .max_record = max_record
-    };
+    *t = (ll_csv_tokens){ .dialect = { ',', '"', '\n', "" },
+                          .source = source,
+                          .next_line = 1,
+                          .max_record = max_record };
     t->bytes.source = source;
     t->capacity = FIRST_BYTES;
     t->field_capacity = 256;
@@ -311,6 +312,12 @@ static void unquote(ll_csv_field *f, char quote)
     f->len = (uint32_t)(to - f->text);
 }
 
+static llap_status fail_long(const ll_csv_tokens *t)
+{
+    return ll_fail(LLAP_ELIMIT, "%s:%lld: line is longer than %zu bytes (is a quote not closed?)",
+                   ll_source_name(t->source), (long long)t->line, t->max_record);
+}
+
 static llap_status next_record(ll_csv_tokens *t)
 {
     int64_t     lines;
@@ -326,20 +333,45 @@ static llap_status next_record(ll_csv_tokens *t)
             t->next_line += lines + 1;
             return LLAP_OK;
         }
-        if (t->end - t->at > t->max_record)
-            return ll_fail(LLAP_ELIMIT,
-                           "%s:%lld: line is longer than %zu bytes (is a quote not closed?)",
-                           ll_source_name(t->source), (long long)t->line, t->max_record);
+        if (t->end - t->at > t->max_record) return fail_long(t);
         if ((st = refill(t)) != LLAP_OK) return st;
     }
+}
+
+/* Passes over a line of comment, if there is one here. */
+static llap_status skip_comment(ll_csv_tokens *t, bool *was)
+{
+    const size_t len = strlen(t->dialect.comment);
+    llap_status  st = LLAP_OK;
+    *was = false;
+    if (len == 0) return LLAP_OK;
+    while (st == LLAP_OK && t->end - t->at < len && !t->at_end) st = refill(t);
+    if (st != LLAP_OK || t->end - t->at < len ||
+        memcmp(t->buffer + t->at, t->dialect.comment, len) != 0)
+        return st;
+    t->line = t->next_line;
+    char *end = memchr(t->buffer + t->at, t->dialect.line_end, t->end - t->at);
+    while (end == NULL && !t->at_end) {
+        if (t->end - t->at > t->max_record) return fail_long(t);
+        if ((st = refill(t)) != LLAP_OK) return st;
+        end = memchr(t->buffer + t->at, t->dialect.line_end, t->end - t->at);
+    }
+    t->at = end == NULL ? t->end : (size_t)(end - t->buffer) + 1;
+    t->next_line++;
+    t->comment_lines++;
+    *was = true;
+    return LLAP_OK;
 }
 
 llap_status ll_csv_tokens_next(ll_csv_tokens *t)
 {
     for (;;) {
+        bool comment;
         t->n_fields = 0;
         if (t->at == t->end && t->at_end) return LLAP_OK;
-        llap_status st = next_record(t);
+        llap_status st = skip_comment(t, &comment);
+        if (st == LLAP_OK && comment) continue;
+        if (st == LLAP_OK) st = next_record(t);
         if (st != LLAP_OK) return st;
         const bool nothing =
             t->n_fields == 0 || (t->n_fields == 1 && t->field[0].len == 0 && !t->field[0].quoted);

@@ -4,7 +4,7 @@
  *     ll_csv_tokens t;
  *     st = ll_csv_tokens_init(&t, source, max_record);
  *     st = ll_csv_tokens_peek(&t, &text, &n, &all);       the first bytes, to choose a dialect
- *     t.dialect = (ll_csv_dialect){ ';', '"', '\n' };
+ *     t.dialect = (ll_csv_dialect){ ';', '"', '\n', "" };
  *     while ((st = ll_csv_tokens_next(&t)) == LLAP_OK && t.n_fields > 0)
  *         use(t.field[0].text, t.field[0].len, t.line);
  *     ll_csv_tokens_deinit(&t);
@@ -12,10 +12,10 @@
  * A field may be quoted as a whole; a doubled quote inside is one quote, and separators and line
  * ends inside are text. A quote anywhere else is an ordinary character. A carriage return before
  * the line end belongs to it. A byte-order mark at the start is skipped. Bytes that are not UTF-8
- * are taken for Latin-1. A record of no bytes at all is passed over (and its line counted); so
- * t.n_fields == 0 only at the end. LLAP_EFORMAT: a NUL byte, an unclosed quote, text behind a
- * closing quote. LLAP_ELIMIT: a record longer than max_record bytes, or of more than
- * LL_CSV_FIELDS fields. All name source and line.
+ * are taken for Latin-1. Lines of comments are passed over whatever they hold. A record of no bytes
+ * at all is passed over (and its line counted); so t.n_fields == 0 only at the end. LLAP_EFORMAT: a
+ * NUL byte, an unclosed quote, text behind a closing quote. LLAP_ELIMIT: a record longer than
+ * max_record bytes, or of more than LL_CSV_FIELDS fields. All name source and line.
  */
 #ifndef LL_DATA_CSV_TOKEN_H
 #define LL_DATA_CSV_TOKEN_H
@@ -28,9 +28,10 @@
 enum { LL_CSV_FIELDS = 1 << 20, LL_CSV_PEEK = 256 * 1024 };
 
 typedef struct ll_csv_dialect {
-    char separator; /* ' ' means: any run of blanks and tabs */
-    char quote;     /* '\0': none */
-    char line_end;  /* '\n', or '\r' for files that have nothing else */
+    char separator;  /* ' ' means: any run of blanks and tabs */
+    char quote;      /* '\0': none */
+    char line_end;   /* '\n', or '\r' for files that have nothing else */
+    char comment[3]; /* lines that begin with this are passed over: "#", "%", "//"; "": none */
 } ll_csv_dialect;
 
 typedef struct ll_csv_field {
@@ -45,6 +46,7 @@ typedef struct ll_csv_tokens {
     size_t         n_fields;
     int64_t        line;          /* where this record begins, from 1 */
     int64_t        skipped_lines; /* empty ones so far */
+    int64_t        comment_lines; /* passed over so far */
 
     ll_source     *source; /* the rest is the tokeniser's own */
     ll_utf8_reader bytes;

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/number.h"
+#include "data/csv/marks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,12 +39,32 @@ static const char *panel_name(const ll_csv_opts *o, const char *name, size_t len
     return NULL;
 }
 
+bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name)
+{
+    size_t unused;
+    return panel_name(o, name, strlen(name), &unused) != NULL;
+}
+
+static bool has_levels(const ll_csv_opts *o, const char *name, size_t len)
+{
+    for (const char *const *l = o->levels; l != NULL && *l != NULL; l++)
+        if (strncmp(*l, name, len) == 0 && (*l)[len] == '=') return true;
+    return false;
+}
+
+bool ll_csv_is_made_of_words(const ll_csv_opts *o, const char *name)
+{
+    return has_levels(o, name, strlen(name)) || listed(o->circular, name, strlen(name)) ||
+           listed(o->coded, name, strlen(name));
+}
+
 static ll_csv_treatment treatment_of(const ll_csv_opts *o, const char *name, size_t len,
                                      ll_csv_treatment likely)
 {
     if (likely == LL_CSV_SKIP && o->columns == NULL) return LL_CSV_SKIP;
     if (listed(o->circular, name, len)) return LL_CSV_CIRCULAR;
-    if (listed(o->coded, name, len)) return LL_CSV_CODE;
+    if (listed(o->coded, name, len) || likely == LL_CSV_CODE || has_levels(o, name, len))
+        return LL_CSV_CODE;
     if (likely != LL_CSV_COUNT || o->text == LL_CSV_TEXT_ERROR) return LL_CSV_VALUES;
     return o->text == LL_CSV_TEXT_CODE ? LL_CSV_CODE : LL_CSV_COUNT;
 }
@@ -102,6 +122,11 @@ llap_status ll_csv_variables_find(ll_csv_variables *vs, const char *name, size_t
     return v->how <= LL_CSV_COUNT ? LLAP_OK : make_variable(vs, v, as, as_len);
 }
 
+const char *ll_csv_variables_name(const ll_csv_variables *vs, uint32_t id)
+{
+    return ll_panel_builder_var_name(vs->builder, vs->variable[id].var);
+}
+
 llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
                                   ll_panel_builder *builder)
 {
@@ -111,8 +136,12 @@ llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
     vs->missing = ll_new(n, sizeof *vs->missing);
     if (vs->missing == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        double x;
-        if (ll_number_double(o->missing[i], strlen(o->missing[i]), '.', &x) != LL_NUMBER_NONE)
+        const char  *text = o->missing[i];
+        char         plain[LL_NUMBER_TEXT];
+        const size_t len = ll_number_ungroup(text, strlen(text), '.', plain);
+        double       x;
+        if (ll_number_double(len > 0 ? plain : text, len > 0 ? len : strlen(text), '.', &x) !=
+            LL_NUMBER_NONE)
             vs->missing[vs->n_missing++] = x;
     }
     vs->plain = vs->n_missing == 0 && isinf(o->valid_min) && isinf(o->valid_max) &&
@@ -192,15 +221,6 @@ llap_status ll_csv_variables_check(const ll_csv_variables *vs)
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static bool is_missing(const ll_csv_variables *vs, ll_csv_field f)
-{
-    if (ll_csv_is_missing_word(f)) return true;
-    const char *const *word = vs->o->missing;
-    for (; word != NULL && *word != NULL; word++)
-        if (strlen(*word) == f.len && strncasecmp(*word, f.text, f.len) == 0) return true;
-    return false;
-}
-
 static llap_status bad_cell(ll_csv_variables *vs, ll_csv_field f, const char *expected)
 {
     if (vs->o->bad_is_missing) {
@@ -228,12 +248,16 @@ static float accept(ll_csv_variables *vs, float x)
 
 static llap_status read_number(ll_csv_variables *vs, ll_csv_field f, char decimal, float *x)
 {
-    float                value;
-    const ll_number_kind kind = ll_number_float(f.text, f.len, decimal, &value);
+    float          value;
+    ll_number_kind kind = ll_number_float(f.text, f.len, decimal, &value);
     *x = NAN;
+    if (kind == LL_NUMBER_NONE && !ll_csv_means_missing(vs->o, f)) {
+        kind = ll_csv_number(f, decimal, &value);
+        vs->grouped_cells += kind != LL_NUMBER_NONE;
+    }
     if (kind == LL_NUMBER_FINITE) *x = accept(vs, value);
     else if (kind == LL_NUMBER_INFINITE) vs->infinite_cells++;
-    else if (!is_missing(vs, f)) return bad_cell(vs, f, "a number");
+    else if (!ll_csv_means_missing(vs->o, f)) return bad_cell(vs, f, "a number");
     return LLAP_OK;
 }
 
@@ -263,13 +287,14 @@ static llap_status read_circular(ll_csv_variables *vs, ll_csv_field f, char deci
     return LLAP_OK;
 }
 
-static llap_status read_word(ll_csv_variables *vs, uint32_t var, ll_csv_field f, float *x)
+static llap_status read_word(ll_csv_variables *vs, uint32_t variable, ll_csv_field f, float *x)
 {
     uint32_t id;
     *x = NAN;
-    if (is_missing(vs, f)) return LLAP_OK;
-    const llap_status st = ll_names_add(&vs->words[var], f.text, f.len, &id);
+    if (ll_csv_means_missing(vs->o, f)) return LLAP_OK;
+    const llap_status st = ll_names_add(&vs->words[vs->variable[variable].var], f.text, f.len, &id);
     if (st != LLAP_OK) return st;
+    vs->variable[variable].n_words++;
     if (id >= 1 << 24) return ll_fail(LLAP_ELIMIT, "more than %d different words", 1 << 24);
     *x = (float)id;
     return LLAP_OK;
@@ -280,7 +305,8 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
 {
     ll_csv_variable *v = &vs->variable[id];
     if (v->how == LL_CSV_SKIP) return LLAP_OK;
-    if (cell.len > 0 && (cell.text[0] <= ' ' || cell.text[cell.len - 1] <= ' '))
+    const unsigned char last = cell.len == 0 ? 0 : (unsigned char)cell.text[cell.len - 1];
+    if (cell.len > 0 && (cell.text[0] <= ' ' || last <= ' ' || last == 0xa0))
         cell = ll_csv_trim(cell);
     switch (v->how) {
     case LL_CSV_VALUES:
@@ -288,9 +314,9 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
     case LL_CSV_CIRCULAR:
         return read_circular(vs, cell, decimal, x);
     case LL_CSV_CODE:
-        return read_word(vs, v->var, cell, x);
+        return read_word(vs, id, cell, x);
     case LL_CSV_COUNT:
-        if (is_missing(vs, cell)) return LLAP_OK;
+        if (ll_csv_means_missing(vs->o, cell)) return LLAP_OK;
         v->n_words++;
         vs->text_cells++;
         return LLAP_OK;

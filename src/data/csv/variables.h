@@ -23,7 +23,8 @@ typedef enum ll_csv_treatment {
 typedef struct ll_csv_variable {
     ll_csv_treatment how;
     uint32_t         var;     /* in the builder: the first of its 0, 1 or 2 */
-    int64_t          n_words; /* left out */
+    int64_t          n_words; /* left out or coded */
+    const char      *unit;    /* of the header; NULL: none */
     const char      *path;    /* long form: of the last file that has it */
 } ll_csv_variable;
 
@@ -35,8 +36,9 @@ typedef struct ll_csv_variables {
     uint32_t         n_words;
 
     int64_t bad_cells, infinite_cells, out_of_range, missing_numbers, text_cells;
-    bool    plain;    /* a number is a value: no range, no codes given */
-    int64_t suspects; /* values that might be codes for missing */
+    int64_t grouped_cells; /* numbers with their thousands set apart */
+    bool    plain;         /* a number is a value: no range, no codes given */
+    int64_t suspects;      /* values that might be codes for missing */
 
     const ll_csv_opts *o;
     ll_panel_builder  *builder;
@@ -44,15 +46,23 @@ typedef struct ll_csv_variables {
     size_t             n_missing;
 } ll_csv_variables;
 
+/* Whether the options ask for a variable, and whether to make its words numbers. */
+bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name);
+bool ll_csv_is_made_of_words(const ll_csv_opts *o, const char *name);
+
 /* Borrows opts and builder until deinit. The caller owns *vs, also after a failure. */
 llap_status ll_csv_variables_init(ll_csv_variables *vs, const ll_csv_opts *o,
                                   ll_panel_builder *builder);
 void        ll_csv_variables_deinit(ll_csv_variables *vs);
 
 /* The number of a name, new or known. likely: what it looks like, unless the options say otherwise:
- * LL_CSV_VALUES, LL_CSV_COUNT for words, LL_CSV_SKIP for what is left out unless named. */
+ * LL_CSV_VALUES, LL_CSV_COUNT for words, LL_CSV_CODE for few of them, LL_CSV_SKIP for what is left
+ * out unless named. */
 llap_status ll_csv_variables_find(ll_csv_variables *vs, const char *name, size_t len,
                                   ll_csv_treatment likely, uint32_t *id);
+
+/* What the panel calls a variable with a single column. Borrowed until the builder's end. */
+const char *ll_csv_variables_name(const ll_csv_variables *vs, uint32_t id);
 
 static inline uint32_t ll_csv_variables_width(const ll_csv_variables *vs, uint32_t id)
 {

@@ -12,7 +12,7 @@ extern const char *const ll_csv_entity_words[];
 extern const char *const ll_csv_variable_words[];
 extern const char *const ll_csv_value_words[];
 extern const char *const ll_csv_counter_words[];                   /* numbers of rows, no values */
-extern const char *const ll_csv_part_words[LL_CLOCK_PARTS_MAX][5]; /* year, month, .. second */
+extern const char *const ll_csv_part_words[LL_CLOCK_PARTS_MAX][6]; /* year, month, .. second */
 
 /* Where the name of a column stands in the list, however it is written; -1: nowhere. */
 int ll_csv_word(const char *name, const char *const *words);

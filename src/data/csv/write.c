@@ -50,6 +50,8 @@ static void put_text(const output *o, const char *text, size_t n)
 {
     bool quote =
         n == 0 || text[0] == ' ' || text[n - 1] == ' ' || text[0] == '\t' || text[n - 1] == '\t';
+    /* nor is it taken for a comment */
+    if (n > 0) quote = quote || text[0] == '#' || text[0] == '%' || text[0] == '/';
     for (size_t i = 0; i < n && !quote; i++)
         quote = text[i] == o->separator || text[i] == '"' || text[i] == '\n' || text[i] == '\r';
     if (!quote) {

@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "base/time/civil.h"
 #include "data/timeline.h"
+#include "data/windows/spans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,12 +166,28 @@ static int64_t on_grid(const llap_panel *p, int64_t step)
     return n;
 }
 
+/* No two entities have a time in common. */
+static llap_status are_apart(const llap_panel *p, bool *apart)
+{
+    moment *m = ll_new((size_t)p->n_entities, sizeof *m); /* begin and end of each */
+    int64_t n = 0;
+    if (m == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        if (p->start[e] < p->start[e + 1])
+            m[n++] = (moment){ p->time[p->start[e]], p->time[p->start[e + 1] - 1] };
+    qsort(m, (size_t)n, sizeof *m, by_time);
+    *apart = n > 3; /* fewer do not make three parts */
+    for (int64_t k = 1; k < n; k++) *apart = *apart && m[k - 1].n < m[k].time;
+    ll_free(m);
+    return LLAP_OK;
+}
+
 /* Two weeks and one of hourly data, 200 and 100 of daily: what the protocol's sets use; at most
  * half and a quarter of what the usual entity has. */
-static void suggest(const llap_panel *p, ll_inspect *i)
+static llap_status suggest(const llap_panel *p, ll_inspect *i)
 {
     const int64_t step = i->suggested.grid = i->gaps.grid;
-    if (step <= 0) return;
+    if (step <= 0) return LLAP_OK;
     i->suggested.regular = (double)on_grid(p, step) / (double)p->n_rows;
     int64_t span;
     if (__builtin_sub_overflow(i->last, i->first, &span)) span = INT64_MAX;
@@ -185,9 +202,17 @@ static void suggest(const llap_panel *p, ll_inspect *i)
         if (own / step > longest) longest = own / step;
     }
     if (context > longest / 2) context = longest / 2;
-    if (context < 1) return;
-    i->suggested.context = context * step;
-    i->suggested.horizon = (context + 1) / 2 * step;
+    if (context < 1) return LLAP_OK;
+    ll_spans s = { .context = context * step, .horizon = (context + 1) / 2 * step };
+    int64_t *var = ll_new((size_t)p->n_vars, sizeof *var);
+    if (var == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < p->n_vars; v++) var[v] = v;
+    const llap_status st = ll_spans_shorten(p, var, p->n_vars, step, &s);
+    ll_free(var);
+    i->suggested.context = s.context;
+    i->suggested.horizon = s.horizon;
+    i->suggested.even = s.even;
+    return st == LLAP_OK ? are_apart(p, &i->suggested.apart) : st;
 }
 
 llap_status ll_inspect_create(const llap_panel *p, ll_inspect **out)
@@ -212,7 +237,7 @@ llap_status ll_inspect_create(const llap_panel *p, ll_inspect **out)
     if (st == LLAP_OK) st = measure_lengths(p, i);
     if (st == LLAP_OK) st = measure_joint(p, i);
     if (st == LLAP_OK) st = ll_gaps_measure(p, &i->gaps);
-    if (st == LLAP_OK) suggest(p, i);
+    if (st == LLAP_OK) st = suggest(p, i);
     if (st == LLAP_OK) return LLAP_OK;
     ll_inspect_destroy(i);
     *out = NULL;

@@ -3,7 +3,7 @@
  *   inspect.h       this file
  *   inspect_json.c  the same as JSON
  *
- * May touch: base, base/json, data, data/csv. */
+ * May touch: base, base/json, data, data/csv, data/windows. */
 
 /* What a panel is like, before anything is trained on it: the numbers behind `llapdiff inspect`.
  *
@@ -53,7 +53,9 @@ typedef struct ll_inspect {
         int64_t grid;             /* 0: none */
         double  regular;          /* share of rows that lie on it */
         int64_t points;           /* of the grid from first to last time; saturates */
-        int64_t context, horizon; /* durations, whole steps */
+        int64_t context, horizon; /* durations, whole steps, that training takes; 0: none */
+        bool    even;             /* they need shares of 50,25,25 */
+        bool    apart;            /* no two entities overlap in time: split by entity */
     } suggested;
     ll_inspect_var *var; /* [vars] */
 } ll_inspect;

@@ -169,10 +169,22 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
                 (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
                 (long long)r->coded_missing, (long long)r->infinite_cells,
                 (long long)r->text_cells);
+    const bool spans = i->suggested.horizon > 0;
     fprintf(f, "suggested: grid %s (%.1f %% of the rows lie on it), context %s, horizon %s\n",
             i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
-            100 * i->suggested.regular, span_text(p, i->suggested.context).text,
-            span_text(p, i->suggested.horizon).text);
+            100 * i->suggested.regular, spans ? span_text(p, i->suggested.context).text : "none",
+            spans ? span_text(p, i->suggested.horizon).text : "none");
+    if (!spans)
+        fprintf(f,
+                "too short for a training: no context and horizon leave windows for all parts\n");
+    else
+        fprintf(f, "try: llapdiff train DATA --context %s --horizon %s%s%s -o MODEL\n",
+                span_text(p, i->suggested.context).text, span_text(p, i->suggested.horizon).text,
+                i->suggested.even ? " --shares 50,25,25" : "",
+                i->suggested.apart ? " --split entity" : "");
+    if (i->suggested.apart)
+        fprintf(f, "entities do not overlap in time: --split entity tests on some that training "
+                   "has not seen\n");
     fprintf(f, "\n  %-20s %9s %11s %11s %11s %11s %8s\n", "variable", "observed", "least", "median",
             "most", "deviation", "outliers");
     for (int64_t v = 0; v < i->vars; v++) {

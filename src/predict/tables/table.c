@@ -16,7 +16,7 @@ llap_status ll_table_open(ll_table *t, const char *path)
     *t = (ll_table){ 0 };
     llap_status st = ll_source_open(path, &t->source);
     if (st == LLAP_OK) st = ll_csv_tokens_init(&t->tokens, t->source, RECORD_MAX);
-    t->tokens.dialect = (ll_csv_dialect){ ',', '"', '\n' };
+    t->tokens.dialect = (ll_csv_dialect){ ',', '"', '\n', "" };
     t->placed = st != LLAP_OK;
     return st;
 }

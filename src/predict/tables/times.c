@@ -132,7 +132,7 @@ static llap_status read_line(const llap_panel *p, const ll_csv_tokens *t, time_f
 static llap_status read_tokens(const llap_panel *p, ll_csv_tokens *t, const char *path,
                                time_file *f)
 {
-    t->dialect = (ll_csv_dialect){ ',', '"', '\n' };
+    t->dialect = (ll_csv_dialect){ ',', '"', '\n', "" };
     llap_status st = ll_csv_tokens_next(t);
     bool        line = st == LLAP_OK && t->n_fields > 0 && !read_header(t, f);
     if (st == LLAP_OK && t->n_fields > 0 && f->column[TIME] < 0)

@@ -46,7 +46,7 @@ llap_status ll_fill_rows_init(ll_fill_rows *r, const ll_filling *f, const llap_m
     if (!r->start || !r->known || !r->entity || !r->row || !r->t || !r->u) return LLAP_ENOMEM;
     n = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        r->known[e] = f->n_entities == 0 ? -1 : ll_model_entity(m, p->entity[e]);
+        r->known[e] = f->n_entities == 0 ? -1 : ll_model_entity_of(m, p, e);
         for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
             if (keep != NULL && !keep[i]) continue;
             r->t[n] = ll_model_time(m, p->time[i]);

@@ -31,7 +31,7 @@ static void match(ll_panel_view *s, const llap_model *m, const llap_panel *p)
             continue;
         }
         s->entity[i] = (int64_t)i;
-        s->known[i] = ll_model_series(m, p->entity[i]);
+        s->known[i] = ll_model_series_of(m, p, (int64_t)i);
     }
 }
 

@@ -47,7 +47,7 @@ llap_status ll_linked_series(const llap_model *m, int64_t target, const llap_pan
     *out = ll_new((size_t)m->frame.n_entities, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t known = ll_model_entity(m, p->entity[e]);
+        const int64_t known = ll_model_entity_of(m, p, e);
         if (known >= 0) (*out)[known] = s->series[e];
     }
     return LLAP_OK;

@@ -99,7 +99,7 @@ static llap_status read_statics(ll_stack_view *v, const llap_panel *p)
     v->statics = ll_new((size_t)p->n_entities, n * sizeof *v->statics);
     if (v->statics == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        const size_t s = ll_model_series(m, p->entity[e]);
+        const size_t s = ll_model_series_of(m, p, e);
         const float *x = NULL;
         if (s < known) x = v->stack->statics + s * n;
         else if (s != SIZE_MAX && m->more_statics != NULL)
@@ -127,7 +127,7 @@ llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_s
     for (int64_t e = 0; e < p->n_entities && st == LLAP_OK; e++) {
         const bool rows = p->start[e] < p->start[e + 1];
         v->start[e] = rows ? ll_model_time(m, p->time[p->start[e]]) : 0;
-        v->known[e] = E == 0 ? -1 : ll_model_entity(m, p->entity[e]);
+        v->known[e] = E == 0 ? -1 : ll_model_entity_of(m, p, e);
     }
     for (size_t e = 0; e < E && st == LLAP_OK; e++)
         v->place[e] = ll_panel_find_entity(p, m->frame.entity[e]);

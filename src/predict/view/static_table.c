@@ -115,7 +115,7 @@ static llap_status take_panel(ll_static_table *t, const llap_panel *p, const cha
     *found = var >= 0 || words >= 0;
     if (!*found) return LLAP_OK;
     t->name[t->n] = name;
-    if (var >= 0) return take_numbers(t, p, var);
+    if (words < 0) return take_numbers(t, p, var); /* of codes the words are taken */
     if (p->words->changes[words] != NULL)
         return ll_fail(LLAP_EINVAL, "static: '%s' changes: %s", ll_text_show(name).text,
                        p->words->changes[words]);

@@ -129,7 +129,7 @@ llap_status ll_static_view_init(ll_static_view *v, const llap_model *m, const ll
     v->more = ll_new((size_t)p->n_entities, sizeof *v->more);
     llap_status st = which == NULL || v->more == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
-        if (ll_model_entity(m, p->entity[e]) >= 0) continue;
+        if (ll_model_entity_of(m, p, e) >= 0) continue;
         v->more[n] = p->entity[e]; /* in byte order, as those of the panel */
         which[n++] = (size_t)e;
     }
@@ -154,7 +154,7 @@ llap_status ll_static_check_with(const llap_model *m, const llap_model *const *w
     for (int64_t i = 0; i <= n && n > 0; i++) {
         const llap_model *one = i < n ? with[i] : m;
         for (int64_t e = 0; ll_model_statics(one) != NULL && e < p->n_entities; e++)
-            if (ll_model_entity(one, p->entity[e]) < 0)
+            if (ll_model_entity_of(one, p, e) < 0)
                 return ll_fail(LLAP_EUNSUPPORTED,
                                "entity '%s' was not in training: static inputs tell one model "
                                "about it, not several (with)",

@@ -44,7 +44,7 @@ llap_status ll_target_series_init(ll_target_series *s, const llap_model *m, cons
     if (converted) s->u = ll_new(C, (size_t)p->n_rows * sizeof *s->u);
     if (s->target == NULL || s->all == NULL || s->known == NULL || (converted && s->u == NULL))
         return LLAP_ENOMEM;
-    for (int64_t e = 0; e < p->n_entities; e++) s->known[e] = ll_model_series(m, p->entity[e]);
+    for (int64_t e = 0; e < p->n_entities; e++) s->known[e] = ll_model_series_of(m, p, e);
     for (int64_t c = 0; c < s->n_targets; c++) {
         llap_status st = ll_panel_series_init(&s->target[c], p, var[c], m->frame.unit);
         if (st == LLAP_OK) st = ll_known_series(&s->target[c], m, c, p);

@@ -4,9 +4,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/panel_words.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,13 @@ static int64_t find(const char *text, size_t len, const char *const *names, int6
     return -1;
 }
 
+/* "a, b" */
+static void list_name(char *list, size_t room, const char *name)
+{
+    const size_t at = strlen(list);
+    snprintf(list + at, room - at, "%s%s", at == 0 ? "" : ", ", ll_text_show(name).text);
+}
+
 static llap_status unknown(const char *what, const char *of, const char *text, size_t len,
                            const char *const *names, int64_t n)
 {
@@ -29,9 +38,11 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     if (st == LLAP_OK) {
         for (int64_t i = 0; i < n; i++) all[i] = names[i];
         const char *nearest = llap_text_nearest(name, (const char *const *)all);
-        st = ll_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, ll_text_show(name).text,
+        char        list[600] = "";
+        for (int64_t i = 0; i < n; i++) list_name(list, sizeof list, names[i]);
+        st = ll_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s; %s %s", what, of, ll_text_show(name).text,
                      nearest ? " (did you mean '" : "", nearest ? ll_text_show(nearest).text : "",
-                     nearest ? "'?)" : "");
+                     nearest ? "'?)" : "", n == 1 ? "there is" : "there are", list);
     }
     ll_free((void *)all);
     ll_free(name);
@@ -66,9 +77,55 @@ static llap_status parse_names(const char *what, const llap_panel *p, const char
     return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "%s: no name given", what);
 }
 
-llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+/* A number that is the same in all rows of each entity and differs between them: age, size. */
+static bool is_of_entities(const llap_panel *p, int64_t v)
 {
-    return parse_names("target", p, text, out, n);
+    bool  differs = false, often = false, any = false;
+    float one = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        bool  first = true;
+        float own = 0;
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            if (!ll_panel_observed(p, r, v)) continue;
+            const float x = p->value[r * p->n_vars + v];
+            if (!first && x != own) return false;
+            often = often || !first;
+            own = x;
+            first = false;
+        }
+        if (first) continue;
+        differs = differs || (any && own != one);
+        one = own;
+        any = true;
+    }
+    return differs && often;
+}
+
+llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_log *log,
+                             int64_t **out, int64_t *n)
+{
+    llap_status st = parse_names("target", p, text, out, n);
+    if (st != LLAP_OK || text != NULL) return st;
+    char    codes[300] = "", fixed[300] = "";
+    int64_t kept = 0;
+    for (int64_t i = 0; i < *n; i++) {
+        const int64_t v = (*out)[i];
+        if (ll_panel_find_words(p, p->var[v]) >= 0) list_name(codes, sizeof codes, p->var[v]);
+        else if (is_of_entities(p, v)) list_name(fixed, sizeof fixed, p->var[v]);
+        else (*out)[kept++] = v;
+    }
+    *n = kept;
+    if (kept == 0)
+        return ll_fail(LLAP_EINVAL, "target: all columns are categories or never change within an "
+                                    "entity: name what to forecast");
+    if (codes[0] != '\0')
+        ll_logf(log, LLAP_LOG_INFO, "not forecast, as they are categories: %s", codes);
+    if (fixed[0] != '\0')
+        ll_logf(log, LLAP_LOG_INFO,
+                "not forecast, as they never change within an entity: %s; may be "
+                "static inputs",
+                fixed);
+    return LLAP_OK;
 }
 
 llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_t *target,

@@ -9,9 +9,11 @@
 
 #include <llapdiff/model.h>
 
-/* "a,b" to variables of the panel; NULL: all. Caller owns *out, also after a failure. LLAP_EINVAL
+/* "a,b" to variables of the panel; NULL: all but categories and what never changes within an entity
+ * and differs between them, which is said. Caller owns *out, also after a failure. LLAP_EINVAL
  * names one that is not there, or is given twice. */
-llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n);
+llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_log *log,
+                             int64_t **out, int64_t *n);
 
 /* The known columns, "a,b", none of them a target: 0 to LL_KNOWN_COLUMNS of them. Where no target
  * is named they are not targets either: targets [*n_targets] then become fewer. Caller owns *out,

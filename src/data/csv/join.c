@@ -1,0 +1,115 @@
+/* Series that were cut over several files: years, months. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/csv/reader.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct piece {
+    const ll_csv_part *part;
+    ll_builder_span    span;
+} piece;
+
+static int by_time(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    if (x->span.first != y->span.first) return x->span.first < y->span.first ? -1 : 1;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+static double mean_gap(const piece *p)
+{
+    return (double)ll_elapsed(p->span.first, p->span.last) / (double)(p->span.rows - 1);
+}
+
+/* b goes on where a ends: a few steps later, or a tenth of the shorter of the two. */
+static bool goes_on(const piece *a, const piece *b)
+{
+    if (a->part->columns != b->part->columns || a->span.rows < 2 || b->span.rows < 2) return false;
+    if (b->span.first <= a->span.last) return false;
+    const double gap = (double)ll_elapsed(a->span.last, b->span.first);
+    const double shorter = fmin((double)ll_elapsed(a->span.first, a->span.last),
+                                (double)ll_elapsed(b->span.first, b->span.last));
+    return gap <= fmax(3 * fmax(mean_gap(a), mean_gap(b)), shorter / 10);
+}
+
+/* What the names have in common, without the digits and marks behind it: air of air_2019 and
+ * air_2020. */
+static llap_status name_whole(ll_csv_reader *r, const piece *p, size_t n, uint32_t *entity)
+{
+    const char *first = ll_panel_builder_entity_name(r->builder, p[0].part->entity);
+    size_t      len = strlen(first);
+    for (size_t i = 1; i < n; i++) {
+        const char *name = ll_panel_builder_entity_name(r->builder, p[i].part->entity);
+        size_t      k = 0;
+        while (k < len && name[k] == first[k]) k++;
+        len = k;
+    }
+    while (len > 0 &&
+           (isdigit((unsigned char)first[len - 1]) || ispunct((unsigned char)first[len - 1]) ||
+            ((unsigned char)first[len - 1] & 0xc0) == 0x80 || first[len - 1] == ' '))
+        len--;
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), len > 1 ? first : "series");
+    return ll_panel_builder_entity(r->builder, name, strlen(name), entity);
+}
+
+static llap_status check_overlap(const ll_csv_reader *r, const piece *p, size_t n)
+{
+    for (size_t i = 1; r->o->join == LL_YES && i < n; i++)
+        if (p[i].span.first <= p[i - 1].span.last)
+            return ll_fail(LLAP_EINVAL,
+                           "%s: begins before %s ends: not parts of one series (`join`); series of "
+                           "several entities need a column that names them (`entity`)",
+                           p[i].part->path, p[i - 1].part->path);
+    return LLAP_OK;
+}
+
+static llap_status make_one(ll_csv_reader *r, const piece *p, size_t n, char said[512])
+{
+    uint32_t    whole;
+    llap_status st = name_whole(r, p, n, &whole);
+    if (st != LLAP_OK) return st;
+    const uint32_t n_entities = ll_panel_builder_n_entities(r->builder);
+    uint32_t      *to = ll_new(n_entities, sizeof *to);
+    if (to == NULL) return LLAP_ENOMEM;
+    for (uint32_t e = 0; e < n_entities; e++) to[e] = e;
+    for (size_t i = 0; i < n; i++) to[p[i].part->entity] = whole;
+    ll_panel_builder_join(r->builder, to);
+    ll_free(to);
+    snprintf(said, 512,
+             "%zu files%s are one series, '%s', from %s to %s; `join` no keeps them apart", n,
+             r->o->join == LL_AUTO && r->o->entity == NULL ? " that continue each other" : "",
+             ll_text_show(ll_panel_builder_entity_name(r->builder, whole)).text, p[0].part->path,
+             p[n - 1].part->path);
+    return LLAP_OK;
+}
+
+llap_status ll_csv_reader_join(ll_csv_reader *r, char said[512])
+{
+    const bool   asked = r->o->join == LL_YES || r->o->entity != NULL;
+    const size_t n = r->n_parts;
+    llap_status  st = LLAP_OK;
+    said[0] = '\0';
+    if (n < 2 || r->o->join == LL_NO) return LLAP_OK;
+    ll_builder_span *span = ll_new(ll_panel_builder_n_entities(r->builder), sizeof *span);
+    piece           *p = ll_new(n, sizeof *p);
+    if (span == NULL || p == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) {
+        size_t k = 0;
+        ll_panel_builder_spans(r->builder, span);
+        for (size_t i = 0; i < n; i++)
+            if (span[r->part[i].entity].rows > 0)
+                p[k++] = (piece){ &r->part[i], span[r->part[i].entity] };
+        qsort(p, k, sizeof *p, by_time);
+        bool all = k > 1 && (asked || r->settled.form == LL_CSV_WIDE);
+        for (size_t i = 1; i < k && !asked; i++) all = all && goes_on(&p[i - 1], &p[i]);
+        if (all) st = check_overlap(r, p, k);
+        if (st == LLAP_OK && all) st = make_one(r, p, k, said);
+    }
+    ll_free(span);
+    ll_free(p);
+    return st;
+}

@@ -1,0 +1,23 @@
+# A series that was cut over several files is one again, where the files show it.
+part() { awk -v a=$1 -v b=$2 'BEGIN { print "time,x"; for (h = a; h < b; h++) printf "2024-01-%02dT%02d:00Z,%d\n", 1 + h / 24, h % 24, h }' >$3; }
+part 0 100 air_1.csv
+part 100 200 air_2.csv
+part 203 300 air_3.csv
+part 50 150 over.csv
+part 500 600 later.csv
+show() { llapdiff inspect "$@" 2>err | head -1; grep -E '^(warning|llapdiff)' err; }
+show air_3.csv air_1.csv air_2.csv
+llapdiff inspect air_1.csv air_2.csv -q --json | grep -c '"entities": 1'
+show air_1.csv air_2.csv --join no
+show air_1.csv over.csv
+show air_1.csv over.csv --join yes
+show air_1.csv over.csv --entity ''
+show air_1.csv later.csv
+show air_1.csv later.csv --join yes
+sed s/x/y/ air_2.csv >other.csv
+show air_1.csv other.csv
+mkdir months && mv air_?.csv months
+show months
+awk 'BEGIN { print "entity,time,x"; for (h = 0; h < 9; h++) printf "a,2024-01-01T%02d:00Z,%d\n", h, h }' >named.csv
+show named.csv --join yes
+true
