@@ -14,6 +14,8 @@ show air_1.csv over.csv --join yes
 show air_1.csv over.csv --entity ''
 show air_1.csv later.csv
 show air_1.csv later.csv --join yes
+cp air_1.csv station7_202401.csv && cp air_2.csv station9_202401.csv
+show station7_202401.csv station9_202401.csv
 sed s/x/y/ air_2.csv >other.csv
 show air_1.csv other.csv
 mkdir months && mv air_?.csv months

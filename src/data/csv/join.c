@@ -1,6 +1,7 @@
 /* Series that were cut over several files: years, months. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/time/civil.h"
 #include "data/csv/reader.h"
 
 #include <ctype.h>
@@ -24,6 +25,63 @@ static double mean_gap(const piece *p)
     return (double)ll_elapsed(p->span.first, p->span.last) / (double)(p->span.rows - 1);
 }
 
+/* ---- names ---- */
+
+static const char *name_of(const ll_csv_reader *r, const piece *p)
+{
+    return ll_panel_builder_entity_name(r->builder, p->part->entity);
+}
+
+static size_t count_digits(const char *s)
+{
+    size_t n = 0;
+    while (isdigit((unsigned char)s[n])) n++;
+    return n;
+}
+
+/* Is the number a part of that date, as names of files have it: 2016, 16, 03, 201603, 20160301? */
+static bool is_of_date(const char *digits, size_t n, int64_t time)
+{
+    const ll_civil d = ll_civil_at(time, NULL);
+    char           text[32];
+    snprintf(text, sizeof text, "%04d%02d%02d", (int)d.year, (int)d.month, (int)d.day);
+    if (strlen(text) != 8) return false;
+    static const struct {
+        size_t from, n;
+    } part[] = { { 0, 4 }, { 2, 2 }, { 4, 2 }, { 6, 2 }, { 0, 6 }, { 0, 8 } };
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (part[i].n == n && memcmp(text + part[i].from, digits, n) == 0) return true;
+    return false;
+}
+
+static bool tells_date(const char *digits, size_t n, const piece *p)
+{
+    return is_of_date(digits, n, p->span.first) || is_of_date(digits, n, p->span.last);
+}
+
+/* The names of parts differ by one number, or by dates alone: air_1 and air_2, air_2016_12 and
+ * air_2017_01. Numbers beside dates are other series: station7_2016 and station9_2017. */
+static bool names_agree(const char *a, const char *b, const piece *of_a, const piece *of_b)
+{
+    int dates = 0, others = 0;
+    while (*a != '\0' && *b != '\0') {
+        const size_t n = count_digits(a), k = count_digits(b);
+        if (n == 0 || k == 0) {
+            if (*a++ != *b++) return false;
+            continue;
+        }
+        const bool differ = n != k || memcmp(a, b, n) != 0;
+        const bool date = tells_date(a, n, of_a) && tells_date(b, k, of_b);
+        dates += date && (differ || n >= 4); /* 01 may be anything */
+        others += differ && !date;
+        a += n;
+        b += k;
+    }
+    return *a == *b && (others == 0 || (others == 1 && dates == 0));
+}
+
+/* ---- times ---- */
+
 /* b goes on where a ends: a few steps later, or a tenth of the shorter of the two. */
 static bool goes_on(const piece *a, const piece *b)
 {
@@ -39,10 +97,10 @@ static bool goes_on(const piece *a, const piece *b)
  * air_2020. */
 static llap_status name_whole(ll_csv_reader *r, const piece *p, size_t n, uint32_t *entity)
 {
-    const char *first = ll_panel_builder_entity_name(r->builder, p[0].part->entity);
+    const char *first = name_of(r, &p[0]);
     size_t      len = strlen(first);
     for (size_t i = 1; i < n; i++) {
-        const char *name = ll_panel_builder_entity_name(r->builder, p[i].part->entity);
+        const char *name = name_of(r, &p[i]);
         size_t      k = 0;
         while (k < len && name[k] == first[k]) k++;
         len = k;
@@ -105,7 +163,9 @@ llap_status ll_csv_reader_join(ll_csv_reader *r, char said[512])
                 p[k++] = (piece){ &r->part[i], span[r->part[i].entity] };
         qsort(p, k, sizeof *p, by_time);
         bool all = k > 1 && (asked || r->settled.form == LL_CSV_WIDE);
-        for (size_t i = 1; i < k && !asked; i++) all = all && goes_on(&p[i - 1], &p[i]);
+        for (size_t i = 1; i < k && !asked; i++)
+            all = all && goes_on(&p[i - 1], &p[i]) &&
+                  names_agree(name_of(r, &p[i - 1]), name_of(r, &p[i]), &p[i - 1], &p[i]);
         if (all) st = check_overlap(r, p, k);
         if (st == LLAP_OK && all) st = make_one(r, p, k, said);
     }
