@@ -40,12 +40,13 @@ debug asan tsan cuda clang fuzz coverage: setup-all
 demo: release ## build, then show what llapdiff does
 	@tools/demo
 
-test: setup-test ## build and run the tests: release, readers under sanitizers, short fuzzing
+test: setup-test ## build and run the tests: release, readers under sanitizers, short fuzzing, the Python package
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS) --target llapdiff-program $(READERS:%=tests-%)
 	@cd build-asan && $(CTEST) -R '^($(subst $(eval) ,|,$(READERS)))/'
+	@tools/test-python
 	@cd build && $(CTEST) -E '^fuzz/'
 
 test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing

@@ -15,6 +15,7 @@ SYSTEM = ["assert.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h",
 
 CALLBACKS = """
 extern "Python" int python_report(void *handle, const llap_progress_event *event);
+extern "Python" void python_release(void *handle);
 extern "Python" void python_log(void *handle, llap_log_level level, const char *message);
 """
 

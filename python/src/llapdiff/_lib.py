@@ -73,15 +73,13 @@ class OptionError(Error, ValueError):
     status = "LLAP_EOPTION"
 
 
-class Warning(UserWarning):  # noqa: A001
-    """What the library notes about data or model and goes on with."""
-
-
 _BY_STATUS: dict[str, type[Error]] = {
     kind.status: kind
     for kind in (InvalidError, FormatError, NotFoundError, UnsupportedError, LimitError, IOError,
                  OutOfMemoryError, NumericError, UsageError, OptionError)
 }
+for _kind in (Error, *_BY_STATUS.values()):
+    _kind.__module__ = "llapdiff"
 
 
 def error(status: int) -> BaseException:
@@ -135,6 +133,7 @@ def sink() -> Any:
 
 
 def version() -> str:
+    """Of the library, "0.2.0"."""
     return text(lib.llap_version())
 
 
