@@ -185,8 +185,8 @@ struct ArrowArrayStream *llap_py_stream_create(const struct ArrowSchema *schema,
 
 void llap_py_capsule_free(void *capsule)
 {
-    struct ArrowArrayStream *s = (struct ArrowArrayStream *)PyCapsule_GetPointer(
-        (PyObject *)capsule, "arrow_array_stream");
+    struct ArrowArrayStream *s =
+        (struct ArrowArrayStream *)PyCapsule_GetPointer((PyObject *)capsule, "arrow_array_stream");
     if (s == NULL) return;
     if (s->release != NULL) s->release(s);
     free(s);

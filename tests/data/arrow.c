@@ -294,6 +294,58 @@ static void sizes_that_cannot_be(void **state)
     CHECK_FAIL(read_frame(&f, &p), LLAP_EFORMAT, "dictionary is not there");
 }
 
+/* More rows than a block has, entities in turns and in runs, unordered, with codes for missing and
+ * infinite values. */
+static void many_rows(void **state)
+{
+    (void)state;
+    enum { N = 1700 };
+    static const int32_t offsets[] = { 0, 1, 2, 3 };
+    static int32_t       who[N];
+    static int64_t       when[N];
+    static double        x[N];
+    static char          text[N * 64] = "id,time,x\n";
+    static const char   *names[] = { "c", "a", "b" };
+    size_t               at = strlen(text);
+    for (int i = 0; i < N; i++) {
+        who[i] = i < 900 ? i / 300 : i % 3;
+        when[i] = i == 1000 ? 5 : i;
+        x[i] = i % 97 == 0 ? -9999 : i % 211 == 1 ? (double)INFINITY : i % 13 * 0.5;
+        const char *const cell = isinf(x[i]) ? "inf" : NULL;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s,1970-01-01T%02d:%02d:%02d,",
+                               names[who[i]], (int)when[i] / 3600, (int)when[i] / 60 % 60,
+                               (int)when[i] % 60);
+        at += cell != NULL ? (size_t)snprintf(text + at, sizeof text - at, "%s\n", cell)
+                           : (size_t)snprintf(text + at, sizeof text - at, "%g\n", x[i]);
+    }
+    static_frame f = { .n_rows = N };
+    frame_column(&f, "i", "id", (frame_buffers){ { NULL, who } });
+    frame_dictionary(&f, 3, (frame_buffers){ { NULL, offsets, "cab" } });
+    frame_column(&f, "tss:", "time", (frame_buffers){ { NULL, when } });
+    frame_column(&f, "g", "x", (frame_buffers){ { NULL, x } });
+    llap_panel   *expected = NULL;
+    ll_csv_report wanted, report;
+    CHECK_OK(read_text(text, &LL_CSV_DEFAULT, &expected, &wanted));
+    assert_true(wanted.infinite_cells > 0 && wanted.coded_missing > 0 && wanted.rows.unordered > 0);
+    static const int64_t sizes[] = { 0, 1, 511, 512, 513, 1000 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        llap_panel *p = NULL;
+        f.batch = sizes[i];
+        struct ArrowArrayStream s = frame_stream(&f);
+        CHECK_OK(ll_arrow_read(&s, &LL_CSV_DEFAULT, &p, &report));
+        assert_true(panel_equal(p, expected));
+        assert_int_equal(report.infinite_cells, wanted.infinite_cells);
+        assert_int_equal(report.coded_missing, wanted.coded_missing);
+        assert_int_equal(report.rows.unordered, wanted.rows.unordered);
+        assert_int_equal(report.rows.first_unordered, wanted.rows.first_unordered);
+        llap_panel_destroy(p);
+    }
+    llap_panel_destroy(expected);
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.unordered_is_error = true;
+    CHECK_FAIL(read_with(&f, &o, &expected), LLAP_EFORMAT, "frame:1001: the time goes back");
+}
+
 static llap_status work(void *user)
 {
     llap_panel       *p = NULL;
@@ -323,6 +375,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(a_producer_that_fails),
         cmocka_unit_test(sizes_that_cannot_be),
+        cmocka_unit_test(many_rows),
         cmocka_unit_test(every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

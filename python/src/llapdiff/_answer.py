@@ -1,6 +1,7 @@
 """Forecasts and filled gaps."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any, Callable
@@ -25,7 +26,10 @@ class Answer(Table):
         self._panel = panel
         self._again = again  # the same with its paths kept
         self._drawn: np.ndarray | None = None
-        super().__init__(self._make())
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._make()
 
     def _make(self) -> dict[str, Any]:
         v, n = self._view, int(self._view.n_rows)

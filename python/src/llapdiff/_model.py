@@ -111,16 +111,17 @@ class Model:
                  "seed": seed}
         source = _data(data, options)
         asked = {**given, **options}
-        others = _Others(source, self, with_models, scenarios)
+        others = _Others(source, self, with_models, scenarios) if with_models or scenarios else None
         return self._forecast(source, asked, others, progress)
 
-    def _forecast(self, source: Panel, asked: dict[str, Any], others: _Others, progress: Progress,
+    def _forecast(self, source: Panel, asked: dict[str, Any], others: _Others | None, progress: Progress,
                   sampler: Any = None) -> Forecast:
         out = ffi.new("llap_answer **")
         with Options("forecast", asked) as how, Watch(progress) as watch:
             how.struct.log = sink()
             how.struct.progress = watch.progress
-            others.fill(how.struct)
+            if others is not None:
+                others.fill(how.struct)
             if sampler is None:
                 watch.check(lib.llap_forecast(self._c, source._c, how.struct, out))
             else:
@@ -243,7 +244,7 @@ class Sampler:
     def forecast(self, data: Any, *, progress: Progress = None, **options: Any) -> Forecast:
         """As `Model.forecast`, with the same bytes."""
         source = _data(data, options)
-        return self._model._forecast(source, options, _Others(source, self._model, (), None), progress, self._c)
+        return self._model._forecast(source, options, None, progress, self._c)
 
 
 def _show(ticks: int, calendar: bool, unit: int) -> str:

@@ -43,6 +43,33 @@ double      ll_arrow_number(const ll_arrow_column *c, int64_t i);  /* of numbers
 int64_t     ll_arrow_integer(const ll_arrow_column *c, int64_t i); /* as it is stored */
 llap_status ll_arrow_ticks(const ll_arrow_column *c, int64_t i, int64_t *out); /* of times */
 
+/* The cells from i on where they are doubles, all present and no dictionary; else NULL. */
+static inline const double *ll_arrow_doubles(const ll_arrow_column *c, int64_t i)
+{
+    const bool plain =
+        c->type.kind == LL_ARROW_F64 && c->type.index == LL_ARROW_NULL && c->valid == NULL;
+    return plain ? (const double *)c->data + c->first + i : NULL;
+}
+
+/* The same of times that are stored as int64_t. */
+static inline const int64_t *ll_arrow_plain_ticks(const ll_arrow_column *c, int64_t i)
+{
+    const bool wide = c->type.kind == LL_ARROW_TIMESTAMP || c->type.kind == LL_ARROW_DATE_MS;
+    return wide && c->type.index == LL_ARROW_NULL && c->valid == NULL
+               ? (const int64_t *)c->data + c->first + i
+               : NULL;
+}
+
+/* The place in a dictionary as it is stored, of one that has no missing cells and small numbers,
+ * which most have; -1 otherwise. */
+static inline int64_t ll_arrow_plain_place(const ll_arrow_column *c, int64_t i)
+{
+    if (c->value == NULL || c->valid != NULL || c->valid_value != NULL) return -1;
+    if (c->type.index == LL_ARROW_I32) return ((const int32_t *)c->index)[c->first + i];
+    if (c->type.index == LL_ARROW_U32) return ((const uint32_t *)c->index)[c->first + i];
+    return c->type.index == LL_ARROW_I8 ? ((const int8_t *)c->index)[c->first + i] : -1;
+}
+
 /* The cell as CSV would have it; empty where there is none. room is used unless it is text.
  * LLAP_EFORMAT: bytes that are no text, an index outside of the dictionary. */
 llap_status ll_arrow_text(const ll_arrow_column *c, int64_t i, char room[LL_ARROW_CELL],

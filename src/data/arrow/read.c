@@ -9,6 +9,7 @@
 #include <math.h>
 
 enum { SAMPLE_ROWS = 1000, SAMPLE_CELLS = 200000, SAMPLE_BATCHES = 1000, MOST_COLUMNS = 1 << 20 };
+enum { BLOCK = 512 }; /* rows of usual tables that are put together at a time */
 
 typedef struct frame {
     struct ArrowArrayStream *stream;
@@ -21,7 +22,10 @@ typedef struct frame {
     struct ArrowArray *batch;        /* [n_batches] the first ones, for the sample */
     size_t             n_batches, capacity;
     bool               ended;
-    int64_t            row; /* read so far */
+    bool               instant; /* the time is one column of instants */
+    bool               usual;   /* and all values are plain numbers, in wide form */
+    float             *block;   /* [BLOCK,n_row] of usual tables */
+    int64_t            row;     /* read so far */
 } frame;
 
 static const char *name_of(const frame *f, size_t c)
@@ -236,7 +240,7 @@ static llap_status read_time(frame *f, ll_csv_reader *r, int64_t i, int64_t *out
     const ll_arrow_column *column = &f->column[c];
     bool                   empty = false;
     llap_status            st = LLAP_OK;
-    if (is_instant(f, r)) {
+    if (f->instant) {
         empty = !ll_arrow_present(column, i);
         if (!empty) st = ll_arrow_ticks(column, i, out);
         if (!empty && st == LLAP_OK && *column->type.zone == '\0' && r->clock.zone != NULL)
@@ -291,8 +295,88 @@ static llap_status read_long(frame *f, ll_csv_reader *r, int64_t i, int64_t time
     return st == LLAP_OK ? ll_csv_reader_long(r, time, NULL) : st;
 }
 
+/* A column of numbers from cell i on into the block. Infinite ones are counted, with their place.
+ */
+static llap_status read_numbers(frame *f, ll_csv_reader *r, const ll_csv_use *use, int64_t i,
+                                int64_t n)
+{
+    const ll_arrow_column *c = &f->column[use->column];
+    const double          *plain = ll_arrow_doubles(c, i); /* most are: no call for each */
+    float                 *to = f->block + use->var;
+    int64_t                suspects = 0;
+    for (int64_t k = 0; k < n; k++, to += r->n_row) {
+        const double x = plain != NULL                ? plain[k]
+                         : ll_arrow_present(c, i + k) ? ll_arrow_number(c, i + k)
+                                                      : (double)NAN;
+        *to = (float)x;
+        suspects += *to <= -99 || *to >= 1e20f;
+        if (!isinf(*to)) continue;
+        r->tokens.line = f->row + k + 1;
+        const llap_status st = ll_csv_reader_number(r, use, x);
+        if (st != LLAP_OK) return st;
+        suspects--;
+        *to = NAN;
+    }
+    r->variables.suspects += suspects;
+    return LLAP_OK;
+}
+
+/* The entity of cell i; a place in a dictionary that is that of the cell before needs no look. */
+static llap_status read_entity(frame *f, ll_csv_reader *r, int64_t i, int64_t *before)
+{
+    const size_t  c = r->entity_column;
+    const int64_t place = ll_arrow_plain_place(&f->column[c], i);
+    if (place >= 0 && place == *before) return LLAP_OK;
+    *before = place;
+    const llap_status st = show(f, r, c, i);
+    return st == LLAP_OK ? ll_csv_reader_entity(r, r->tokens.field[c]) : st;
+}
+
+/* A block of rows, column by column, then entity by entity. */
+static llap_status read_block(frame *f, ll_csv_reader *r, int64_t i, int64_t n)
+{
+    const bool             entities = r->entity_column < r->schema.n_columns;
+    const int64_t          row = f->row;
+    const ll_arrow_column *when = &f->column[r->time_column[0]];
+    const int64_t         *plain = ll_arrow_plain_ticks(when, i);
+    int64_t                time[BLOCK], begin = 0, place = INT64_MIN;
+    if (*when->type.zone == '\0' && r->clock.zone != NULL) plain = NULL; /* clocks of a zone */
+    llap_status st = LLAP_OK;
+    for (const ll_csv_use *use = r->use; use < r->use + r->n_use && st == LLAP_OK; use++)
+        if (!use->nothing) st = read_numbers(f, r, use, i, n);
+    for (int64_t k = 0; k < n && st == LLAP_OK; k++) {
+        const uint32_t last = r->entity;
+        r->tokens.line = ++f->row;
+        if (plain == NULL || __builtin_mul_overflow(plain[k], when->type.unit_ns, &time[k]))
+            st = read_time(f, r, i + k, &time[k]);
+        if (st == LLAP_OK && entities) st = read_entity(f, r, i + k, &place);
+        if (st != LLAP_OK || k == begin || r->entity == last) continue;
+        const uint32_t now = r->entity;
+        r->entity = last;
+        r->tokens.line = row + begin + 1;
+        st = ll_csv_reader_rows(r, k - begin, time + begin, f->block + begin * r->n_row);
+        r->entity = now;
+        begin = k;
+    }
+    r->tokens.line = row + begin + 1;
+    return st == LLAP_OK
+               ? ll_csv_reader_rows(r, n - begin, time + begin, f->block + begin * r->n_row)
+               : st;
+}
+
+static llap_status read_usual_batch(frame *f, ll_csv_reader *r, const struct ArrowArray *a)
+{
+    llap_status st = open_columns(f, a);
+    for (int64_t i = 0; i < a->length && st == LLAP_OK; i += BLOCK)
+        st = read_block(f, r, i, a->length - i < BLOCK ? a->length - i : BLOCK);
+    r->report->lines = f->row;
+    close_columns(f);
+    return st;
+}
+
 static llap_status read_batch(frame *f, ll_csv_reader *r, const struct ArrowArray *a)
 {
+    if (f->usual) return read_usual_batch(f, r, a);
     const bool  entities = r->entity_column < r->schema.n_columns;
     llap_status st = open_columns(f, a);
     for (int64_t i = 0; i < a->length && st == LLAP_OK; i++) {
@@ -333,9 +417,16 @@ static llap_status use_columns(frame *f, const ll_csv_reader *r)
 }
 
 /* What the type of the time says about the axis. */
-static llap_status set_clock(const frame *f, ll_csv_reader *r)
+static llap_status set_clock(frame *f, ll_csv_reader *r)
 {
-    if (!is_instant(f, r)) return LLAP_OK;
+    f->instant = is_instant(f, r);
+    f->usual = f->instant && !r->schema.is_long && !r->o->unordered_is_error;
+    for (size_t i = 0; i < r->n_use && f->usual; i++) {
+        const ll_arrow_type *t = &f->type[r->use[i].column];
+        f->usual = r->use[i].nothing ||
+                   (r->use[i].plain && t->index == LL_ARROW_NULL && ll_arrow_is_number(t->kind));
+    }
+    if (!f->instant) return LLAP_OK;
     const size_t c = r->time_column[0];
     const char  *zone = f->type[c].zone;
     if (r->o->time_format != NULL || r->o->time_unit != NULL)
@@ -359,6 +450,10 @@ static llap_status rows(void *user, ll_csv_reader *r)
     r->tokens.n_fields = f->n_columns;
     llap_status st = use_columns(f, r);
     if (st == LLAP_OK) st = set_clock(f, r);
+    if (st == LLAP_OK && f->usual) {
+        f->block = ll_new(BLOCK * (size_t)r->n_row, sizeof *f->block);
+        if (f->block == NULL) return LLAP_ENOMEM;
+    }
     for (size_t b = 0; b < f->n_batches && st == LLAP_OK; b++) {
         st = read_batch(f, r, &f->batch[b]);
         release(&f->batch[b]);
@@ -387,6 +482,7 @@ llap_status ll_arrow_read(struct ArrowArrayStream *stream, const ll_csv_opts *o,
     if (f.schema.release != NULL) f.schema.release(&f.schema);
     if (stream->release != NULL) stream->release(stream);
     ll_free(f.batch);
+    ll_free(f.block);
     ll_free(f.type);
     ll_free(f.column);
     ll_free(f.room);

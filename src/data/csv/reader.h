@@ -90,6 +90,10 @@ llap_status ll_csv_reader_cell(ll_csv_reader *r, const ll_csv_use *use);
 /* of LL_CSV_VALUES and LL_CSV_CIRCULAR */
 llap_status ll_csv_reader_number(ll_csv_reader *r, const ll_csv_use *use, double number);
 llap_status ll_csv_reader_put(ll_csv_reader *r, int64_t time);
+/* n wide rows of the entity r->entity, from line r->tokens.line on. Not where unordered_is_error.
+ */
+llap_status ll_csv_reader_rows(ll_csv_reader *r, int64_t n, const int64_t *time,
+                               const float *values);
 /* number: the value, where it is no text; else NULL */
 llap_status ll_csv_reader_long(ll_csv_reader *r, int64_t time, const double *number);
 /* Puts name, row and column in front of the failure's detail. */
