@@ -20,7 +20,7 @@ FUZZ_RUNS ?= 1000000
 
 .DEFAULT_GOAL := release
 .PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all test-learning test-gpu gpu-bundle bench \
-        format install clean setup-build setup-test setup-all
+        wheel format install clean setup-build setup-test setup-all
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -63,6 +63,9 @@ test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determ
 gpu-bundle: cuda ## build-cuda/bundle: programs that run on a machine with only the driver and CUDA
 	@cmake --build --preset cuda -j $(JOBS) --target bench_gpu bench_peer bench_copies
 	@tools/gpu-bundle build-cuda build-cuda/bundle
+
+wheel: setup-build ## build-wheel/dist: the Python package for every Python from 3.10 on, checked and tried
+	@tools/wheel
 
 bench: setup-all release ## measure; figures go to standard output
 	@cmake --build --preset release -j $(JOBS) --target benches

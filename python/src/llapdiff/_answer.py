@@ -11,7 +11,7 @@ import numpy as np
 from ._lib import check, ffi, lib, names, take_text
 from ._memory import view
 from ._panel import Panel
-from ._table import Axis, Table, Times, Words
+from ._table import Axis, Table, Times, Words, quantile_name
 
 
 class Answer(Table):
@@ -47,7 +47,7 @@ class Answer(Table):
         if v.is_samples:
             columns["sample"] = view(self._c, v.sample, n, "<i4")
         numbers = view(self._c, v.number, (n, int(v.n_numbers)), "<f8")
-        labels = ["value"] if v.is_samples else ["mean", *(f"q{q:g}" for q in self.quantiles)]
+        labels = ["value"] if v.is_samples else ["mean", *map(quantile_name, self.quantiles)]
         for i, label in enumerate(labels):
             columns[label] = numbers[:, i]
         return columns

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._table import quantile_name
+
 if TYPE_CHECKING:
     from ._answer import Answer
 
@@ -74,7 +76,7 @@ def _draw(axis: Any, answer: Answer, e: int, v: int, history: float) -> None:
 def _bands(answer: Answer) -> list[tuple[str, str]]:
     """Pairs of quantiles that mirror each other, the widest first."""
     q = answer.quantiles
-    return [(f"q{a:g}", f"q{b:g}") for a, b in zip(q, reversed(q)) if a < b and abs(a + b - 1) < 1e-6]
+    return [(quantile_name(a), quantile_name(b)) for a, b in zip(q, reversed(q)) if a < b and abs(a + b - 1) < 1e-6]
 
 
 def _middle(answer: Answer) -> str:

@@ -11,6 +11,11 @@ from . import _arrow
 from ._lib import lib, text
 
 
+def quantile_name(q: float) -> str:
+    """The column of a quantile, as the program writes it: q0.1."""
+    return f"q{float(q)!r}"
+
+
 class Words(NamedTuple):
     """Texts by their places in a list."""
 
