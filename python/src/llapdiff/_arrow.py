@@ -120,9 +120,11 @@ def _key(handle: Any) -> int:
     return int(ffi.cast("intptr_t", handle))
 
 
-@ffi.def_extern()
 def python_release(handle: Any) -> None:
     _exports.pop(_key(handle), None)
+
+
+ffi.def_extern()(python_release)
 
 
 def _keep(columns: Sequence[Column]) -> _Export:

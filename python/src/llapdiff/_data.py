@@ -163,7 +163,7 @@ def _datetime_column(name: str, values: np.ndarray) -> Column:
             out[i] = np.datetime64(x.replace(tzinfo=None) - (offset or datetime.timedelta()), "us")
         elif isinstance(x, (datetime.date, np.datetime64)):
             zones.add(None)
-            out[i] = np.datetime64(x, "us")
+            out[i] = x
         elif _is_missing(x):
             out[i] = np.datetime64("NaT")
         else:

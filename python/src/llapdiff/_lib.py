@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ._cffi import ffi, lib  # type: ignore[import-not-found]
+from ._cffi import ffi as ffi, lib as lib
 
 log = logging.getLogger("llapdiff")
 
@@ -115,9 +115,11 @@ def names(array: Any, n: int) -> list[str]:
 _LEVELS = [logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG]
 
 
-@ffi.def_extern()
 def python_log(handle: Any, level: int, message: Any) -> None:
     log.log(_LEVELS[level], "%s", text(message))
+
+
+ffi.def_extern()(python_log)
 
 
 _sink = ffi.new("llap_log *")

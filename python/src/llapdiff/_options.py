@@ -112,7 +112,7 @@ def as_text(name: str, value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, datetime.timedelta):
         nanoseconds = getattr(value, "value", None)  # of pandas
         microseconds = (value.days * 86400 + value.seconds) * 10**6 + value.microseconds

@@ -92,7 +92,6 @@ class Watch:
             raise error(status)
 
 
-@ffi.def_extern(onerror=lambda kind, value, trace: None, error=1)
 def python_report(handle: Any, event: Any) -> int:
     watch = ffi.from_handle(handle)
     try:
@@ -102,3 +101,6 @@ def python_report(handle: Any, event: Any) -> int:
         watch.raised = raised
         return 1
     return 0
+
+
+ffi.def_extern(onerror=lambda kind, value, trace: None, error=1)(python_report)
