@@ -185,7 +185,8 @@ def _from_pandas(data: Any) -> list[Column]:
         data = _with_index(data)
     if len(data.columns) == 0:
         raise FormatError("frame: expected columns, found none")
-    return [_pandas_column(_name(name), data.iloc[:, i]) for i, name in enumerate(data.columns)]
+    return [_pandas_column(_name(name), data.iloc[:, i]) for i, name in enumerate(data.columns)
+            if not (_name(name).startswith("Unnamed: ") and data.iloc[:, i].isna().all())]  # separators at line ends
 
 
 def _name(name: Any) -> str:
