@@ -20,7 +20,7 @@ FUZZ_RUNS ?= 1000000
 
 .DEFAULT_GOAL := release
 .PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all test-learning test-gpu gpu-bundle bench \
-        format install clean setup-build setup-test setup-all
+        wheel format install clean setup-build setup-test setup-all
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -40,12 +40,13 @@ debug asan tsan cuda clang fuzz coverage: setup-all
 demo: release ## build, then show what llapdiff does
 	@tools/demo
 
-test: setup-test ## build and run the tests: release, readers under sanitizers, short fuzzing
+test: setup-test ## build and run the tests: release, readers under sanitizers, short fuzzing, the Python package
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS) --target llapdiff-program $(READERS:%=tests-%)
 	@cd build-asan && $(CTEST) -R '^($(subst $(eval) ,|,$(READERS)))/'
+	@tools/test-python
 	@cd build && $(CTEST) -E '^fuzz/'
 
 test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing
@@ -62,6 +63,9 @@ test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determ
 gpu-bundle: cuda ## build-cuda/bundle: programs that run on a machine with only the driver and CUDA
 	@cmake --build --preset cuda -j $(JOBS) --target bench_gpu bench_peer bench_copies
 	@tools/gpu-bundle build-cuda build-cuda/bundle
+
+wheel: setup-build ## build-wheel/dist: the Python package for every Python from 3.10 on, checked and tried
+	@tools/wheel
 
 bench: setup-all release ## measure; figures go to standard output
 	@cmake --build --preset release -j $(JOBS) --target benches

@@ -6,7 +6,8 @@
  * Three tiers. This header has the first two, which keep their promises within a major version
  * (below 1.0: a minor one); docs/api.md says which they are.
  *
- *   simple     data in, answers out: panel.h (read, write, arrays), model.h (train, save, load,
+ *   simple     data in, answers out: panel.h (read, write, arrays), arrow.h
+ *              (data frames), model.h (train, save, load,
  *              forecast, impute, evaluate), answer.h (results as columns, CSV or JSON).
  *   handles    what is kept between calls, and results as numbers: trainer.h (stopped, continued),
  *              sampler.h (asked again and again), scores.h, components.h, poles.h, inspection.h,
@@ -23,6 +24,7 @@
 
 /* simple */
 #include <llapdiff/answer.h>
+#include <llapdiff/arrow.h>
 #include <llapdiff/model.h>
 #include <llapdiff/options.h>
 #include <llapdiff/panel.h>

@@ -173,6 +173,11 @@ LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
  * borrowed until the model is destroyed. */
 LLAP_API const char *const *llap_model_levels(const llap_model *m);
 
+/* The bytes that the file would have. Caller owns *bytes (llap_text_free). */
+LLAP_API llap_status llap_model_save_memory(const llap_model *m, char **bytes, size_t *n);
+/* A model of such bytes, which are borrowed until it returns. Caller owns *out. */
+LLAP_API llap_status llap_model_load_memory(const void *bytes, size_t n, llap_model **out);
+
 /* What the model is, for people or as JSON: targets, spans, who answers, poles with half-lives and
  * periods; in the JSON of one just trained also the stages of its training. Caller owns *text
  * (llap_text_free). */

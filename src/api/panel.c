@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/time/duration.h"
+#include "data/arrow/arrow.h"
 #include "data/clock.h"
 #include "data/csv/csv.h"
 #include "data/csv/write.h"
@@ -201,6 +202,17 @@ static llap_status read_netcdf(const char *const *paths, size_t n, const llap_re
     return st;
 }
 
+/* Says what was decided, and gives the report to the panel. */
+static llap_status finish_report(llap_status st, const llap_log *log, ll_csv_report *report,
+                                 llap_panel **out)
+{
+    for (int i = 0; st == LLAP_OK && i < 2; i++)
+        ll_logf(log, LLAP_LOG_INFO, "%s", report->decision[i]);
+    if (st == LLAP_OK) (*out)->reading = report;
+    else ll_free(report);
+    return st;
+}
+
 /* Files of NetCDF, or of CSV. */
 static llap_status read_files(const char *const *paths, size_t n, const llap_read_opts *o,
                               const ll_csv_opts *csv, llap_panel **out)
@@ -222,12 +234,29 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
     if (n_netcdf > 0) return read_netcdf(paths, n, o, csv, out);
     ll_csv_report *report = ll_new(1, sizeof *report);
     if (report == NULL) return LLAP_ENOMEM;
-    st = ll_csv_read(paths, n, csv, out, report);
-    for (int i = 0; st == LLAP_OK && i < 2; i++)
-        ll_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
-    if (st == LLAP_OK) (*out)->reading = report;
-    else ll_free(report);
-    return st;
+    return finish_report(ll_csv_read(paths, n, csv, out, report), o->log, report, out);
+}
+
+/* What a table in memory has no use for. */
+static llap_status refuse_text_options(const llap_read_opts *given)
+{
+    static const char *const text_only[] = { "separator", "decimal", "quote", "header",
+                                             "skip_lines" };
+    for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
+        if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
+            return ll_fail(LLAP_EOPTION, "%s: is for CSV; a table in memory has none",
+                           text_only[i]);
+    return LLAP_OK;
+}
+
+/* Takes the stream. */
+static llap_status read_stream(struct ArrowArrayStream *stream, const llap_read_opts *given,
+                               const ll_csv_opts *csv, llap_panel **out)
+{
+    ll_csv_report *report = ll_new(1, sizeof *report);
+    llap_status    st = report == NULL ? LLAP_ENOMEM : refuse_text_options(given);
+    if (st == LLAP_OK) st = ll_arrow_read(stream, csv, out, report);
+    return finish_report(st, given->log, report, out);
 }
 
 /* A grid loses values, which nobody should have to find out. */
@@ -258,8 +287,10 @@ static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, co
     return LLAP_OK;
 }
 
-llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *given,
-                            llap_panel **out)
+/* Of files, or of a stream, which is then released. */
+static llap_status read_panel(const char *const *paths, size_t n_paths,
+                              struct ArrowArrayStream *stream, const llap_read_opts *given,
+                              llap_panel **out)
 {
     *out = NULL;
     ll_arena         arena = { 0 };
@@ -271,7 +302,10 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     if (st == LLAP_OK) st = csv_opts(&arena, &o, &csv);
     if (st == LLAP_OK) st = check_times(&o);
     if (st == LLAP_OK) st = timeline_opts(&o, &timeline);
-    if (st == LLAP_OK) st = read_files(paths, n_paths, given, &csv, &raw);
+    if (st == LLAP_OK)
+        st = stream != NULL ? read_stream(stream, given, &csv, &raw)
+                            : read_files(paths, n_paths, given, &csv, &raw);
+    if (stream != NULL && stream->release != NULL) stream->release(stream);
     const bool asked = timeline.grid != LL_GRID_NONE || timeline.fill != LL_FILL_NONE ||
                        timeline.columns != LL_COLUMNS_ALL || timeline.half || timeline.row_min > 0;
     if (st == LLAP_OK && asked) {
@@ -282,6 +316,18 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     }
     ll_arena_deinit(&arena);
     return st;
+}
+
+llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *given,
+                            llap_panel **out)
+{
+    return read_panel(paths, n_paths, NULL, given, out);
+}
+
+llap_status llap_panel_from_arrow(struct ArrowArrayStream *stream, const llap_read_opts *given,
+                                  llap_panel **out)
+{
+    return read_panel(NULL, 0, stream, given, out);
 }
 
 llap_status llap_panel_write_as(const llap_panel *p, const char *path, llap_table_form form)

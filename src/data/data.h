@@ -9,5 +9,5 @@
  *   timeline.h                  grids, carried values, rows worth keeping
  *   gaps.h                      how regular a panel is
  *
- * Inside it: csv, netcdf, inspect, windows, synth.
+ * Inside it: csv, arrow, netcdf, inspect, windows, synth.
  * May touch: base, base/time. */

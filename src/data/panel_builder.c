@@ -186,6 +186,34 @@ llap_status ll_panel_builder_row(ll_panel_builder *b, uint32_t entity, int64_t t
     return LLAP_OK;
 }
 
+/* Many rows of usual values at once: as fast as memory is. */
+llap_status ll_panel_builder_rows(ll_panel_builder *b, uint32_t entity, int64_t n,
+                                  const int64_t *time, const float *values)
+{
+    llap_status   st = b->stride != b->vars.n ? widen(b) : LLAP_OK;
+    const int64_t n_cells = n * b->stride;
+    int64_t       more = grown(b->rows.capacity), infinite = 0;
+    for (int64_t i = 0; i < n_cells; i++) infinite += isinf(values[i]) != 0;
+    if (infinite > 0) {
+        for (int64_t i = 0; i < n && st == LLAP_OK; i++)
+            st = ll_panel_builder_row(b, entity, time[i], values + i * b->stride);
+        return st;
+    }
+    if (more - b->rows.n < n) more = b->rows.n + n;
+    if (st == LLAP_OK && b->rows.capacity - b->rows.n < n) st = reserve_rows(b, more);
+    if (st != LLAP_OK) return st;
+    for (int64_t i = 0; i < n; i++) {
+        b->rows.entity[b->rows.n + i] = entity;
+        b->rows.time[b->rows.n + i] = time[i];
+        note_order(b, entity, time[i], b->counts.rows + i);
+    }
+    if (n_cells > 0)
+        memcpy(b->value + b->rows.n * b->stride, values, (size_t)n_cells * sizeof *values);
+    b->rows.n += n;
+    b->counts.rows += n;
+    return LLAP_OK;
+}
+
 llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t time, uint32_t var,
                                   float value)
 {

@@ -64,6 +64,9 @@ uint32_t    ll_panel_builder_n_vars(const ll_panel_builder *b);
 /* Adds a row: values [number of variables so far], borrowed until return. */
 llap_status ll_panel_builder_row(ll_panel_builder *b, uint32_t entity, int64_t time,
                                  const float *values);
+/* Adds n rows of one entity: values [n,number of variables so far]. */
+llap_status ll_panel_builder_rows(ll_panel_builder *b, uint32_t entity, int64_t n,
+                                  const int64_t *time, const float *values);
 /* Adds one cell. A NaN makes the row exist without a value. */
 llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t time, uint32_t var,
                                   float value);

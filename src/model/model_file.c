@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "1"
@@ -113,7 +114,9 @@ llap_status llap_model_can_save(const char *path)
     return ll_file_can_write(ll_file_or_stdout(path));
 }
 
-llap_status llap_model_save(const llap_model *m, const char *path)
+/* Gives the tensors of a model to put. */
+static llap_status write_model(const llap_model *m,
+                               llap_status (*put)(ll_tensors_writer *w, void *user), void *user)
 {
     ll_tensors_writer *w = NULL;
     llap_status        st = ll_tensors_writer_create(&w);
@@ -126,10 +129,49 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     ll_fill_tensors  filled = { 0 };
     if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &m->frame, &kept, w);
     if (st == LLAP_OK && m->filling != NULL) st = ll_fill_save(m->filling, &filled, w);
-    if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
+    if (st == LLAP_OK) st = put(w, user);
     ll_tensors_writer_destroy(w);
     ll_stack_tensors_deinit(&kept);
     ll_fill_tensors_deinit(&filled);
+    return st;
+}
+
+static llap_status put_file(ll_tensors_writer *w, void *path)
+{
+    return ll_tensors_writer_save(w, ll_file_or_stdout(path));
+}
+
+llap_status llap_model_save(const llap_model *m, const char *path)
+{
+    return write_model(m, put_file, (void *)(uintptr_t)path);
+}
+
+typedef struct block {
+    char  *bytes;
+    size_t n;
+} block;
+
+static llap_status put_memory(ll_tensors_writer *w, void *user)
+{
+    block *to = user;
+    char  *text = NULL;
+    FILE  *f = open_memstream(&text, &to->n);
+    if (f == NULL) return ll_fail(LLAP_ENOMEM, "model: no memory for its file");
+    llap_status st = ll_tensors_writer_write(w, f);
+    if (fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "model: no memory for its file");
+    if (st == LLAP_OK) to->bytes = ll_new(to->n, 1);
+    if (to->bytes != NULL) memcpy(to->bytes, text, to->n);
+    else if (st == LLAP_OK) st = LLAP_ENOMEM;
+    free(text); /* of open_memstream */
+    return st;
+}
+
+llap_status llap_model_save_memory(const llap_model *m, char **bytes, size_t *n)
+{
+    block             to = { 0 };
+    const llap_status st = write_model(m, put_memory, &to);
+    *bytes = to.bytes;
+    *n = st == LLAP_OK ? to.n : 0;
     return st;
 }
 
@@ -446,6 +488,20 @@ static bool starts_as_text(const char *path, const char *bytes, size_t n_bytes)
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)first[i] < ' ' && memchr("\t\r\n", first[i], 3) == NULL) return false;
     return n > 0;
+}
+
+llap_status llap_model_load_memory(const void *bytes, size_t n, llap_model **out)
+{
+    *out = NULL;
+    ll_tensors *t = NULL;
+    void       *aligned = ll_new(n, 1);
+    llap_status st = aligned == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && n > 0) memcpy(aligned, bytes, n);
+    if (st == LLAP_OK) st = ll_tensors_view(aligned, n, "memory", &t);
+    if (st == LLAP_OK) st = load_checked(t, out);
+    ll_tensors_close(t);
+    ll_free(aligned);
+    return st;
 }
 
 llap_status llap_model_load(const char *path, llap_model **out)

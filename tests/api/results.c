@@ -289,11 +289,44 @@ static void description(void **state)
     llap_description_destroy(NULL);
 }
 
+/* A model in memory has the bytes of its file, and cut bytes are no model. */
+static void a_model_in_memory(void **state)
+{
+    (void)state;
+    const char *path = "llap_test_api_results.safetensors";
+    char       *bytes = NULL, *twice = NULL, in_file[256];
+    size_t      n = 0, n_twice = 0;
+    llap_model *again = NULL;
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(llap_model_save_memory(model, &bytes, &n));
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t at = 0;
+    for (size_t k; (k = fread(in_file, 1, sizeof in_file, f)) > 0; at += k) {
+        assert_true(at + k <= n);
+        assert_memory_equal(bytes + at, in_file, k);
+    }
+    fclose(f);
+    remove(path);
+    assert_int_equal(at, n);
+    CHECK_OK(llap_model_load_memory(bytes, n, &again));
+    CHECK_OK(llap_model_save_memory(again, &twice, &n_twice));
+    assert_int_equal(n, n_twice);
+    assert_memory_equal(bytes, twice, n);
+    llap_model_destroy(again);
+    CHECK_FAIL(llap_model_load_memory(bytes, n - 1, &again), LLAP_EFORMAT, "memory");
+    assert_null(again);
+    CHECK_FAIL(llap_model_load_memory(bytes, 0, &again), LLAP_EFORMAT, "memory");
+    llap_text_free(bytes);
+    llap_text_free(twice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores),     cmocka_unit_test(scores_as_text), cmocka_unit_test(poles),
-        cmocka_unit_test(inspection), cmocka_unit_test(description),
+        cmocka_unit_test(scores),      cmocka_unit_test(scores_as_text),
+        cmocka_unit_test(poles),       cmocka_unit_test(inspection),
+        cmocka_unit_test(description), cmocka_unit_test(a_model_in_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -6,14 +6,14 @@
 
 static const int64_t second = 1000000000;
 
-static llap_status read_text(const char *text, const ll_csv_opts *o, llap_panel **p,
-                             ll_csv_report *report)
+static inline llap_status read_text(const char *text, const ll_csv_opts *o, llap_panel **p,
+                                    ll_csv_report *report)
 {
     return ll_csv_read_memory("t.csv", text, strlen(text), o, p, report);
 }
 
 /* entity@time: values, in one line; times in seconds. */
-static void show(const llap_panel *p, char *out, size_t room)
+static inline void show(const llap_panel *p, char *out, size_t room)
 {
     size_t at = 0;
     out[0] = '\0';

@@ -4,6 +4,7 @@
 #include "data/csv/codes.h"
 #include "data/csv/files.h"
 #include "data/csv/reader.h"
+#include "data/csv/table.h"
 #include "data/number.h"
 
 #include <stdarg.h>
@@ -65,6 +66,10 @@ static const char *separator_name(char c)
 static void say_dialect(load *l)
 {
     const ll_csv_schema *s = &l->reader.schema;
+    if (l->reader.is_table) {
+        say(l->report.decision[0], "%s form", s->is_long ? "long" : "wide");
+        return;
+    }
     say(l->report.decision[0], "%s form, %s between fields, decimal %s, %s header%s",
         s->is_long ? "long" : "wide", separator_name(s->dialect.separator),
         s->decimal == ',' ? "comma" : "point", s->header ? "a" : "no",
@@ -88,7 +93,10 @@ static void say_columns(load *l)
     const char *entity = NULL;
     for (size_t c = 0; c < s->n_columns; c++)
         if (s->column[c].role == LL_CSV_ENTITY) entity = s->column[c].name;
-    say(line, "; entity: %s", entity == NULL ? "the name of the file" : entity);
+    say(line, "; entity: %s",
+        entity != NULL       ? entity
+        : l->reader.is_table ? "none, one series"
+                             : "the name of the file");
     bool first = true;
     for (size_t c = 0; c < s->n_columns; c++) {
         const ll_csv_role role = s->column[c].role;
@@ -209,20 +217,24 @@ static void warn_about(load *l)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+static void say_first(load *l)
+{
+    const char *path = l->reader.path;
+    say_dialect(l);
+    say_columns(l);
+    if (l->reader.schema.ambiguous)
+        warn(l, "%s: day and month can be read either way; taken as %s: give the format", path,
+             l->reader.schema.time_format);
+    if (l->reader.schema.renamed != NULL)
+        warn(l, "%s: a name stands twice in the header; the later column is '%s'", path,
+             l->reader.schema.renamed);
+}
+
 static llap_status enter(load *l, const char *path, ll_source *source)
 {
     const bool        first = !l->reader.ready;
     const llap_status st = ll_csv_reader_enter(&l->reader, path, source);
-    if (st == LLAP_OK && first) {
-        say_dialect(l);
-        say_columns(l);
-        if (l->reader.schema.ambiguous)
-            warn(l, "%s: day and month can be read either way; taken as %s: give the format", path,
-                 l->reader.schema.time_format);
-        if (l->reader.schema.renamed != NULL)
-            warn(l, "%s: a name stands twice in the header; the later column is '%s'", path,
-                 l->reader.schema.renamed);
-    }
+    if (st == LLAP_OK && first) say_first(l);
     return st;
 }
 
@@ -328,9 +340,32 @@ static llap_status finish(load *l, ll_panel_builder *b, llap_panel **out)
     return LLAP_OK;
 }
 
-/* source: instead of the files' paths; NULL otherwise. */
-static llap_status read_all(const ll_csv_files *files, ll_source *source, const ll_csv_opts *o,
-                            llap_panel **out, ll_csv_report *report)
+static llap_status read_files(load *l, const ll_csv_files *files, ll_source *source)
+{
+    llap_status st = LLAP_OK;
+    if (files->lead > 0) st = follow(l, &files->file[files->lead]);
+    for (size_t i = 0; i < files->n && st == LLAP_OK; i++)
+        st = source != NULL ? read_source(l, &files->file[i], source)
+                            : read_file(l, &files->file[i]);
+    return st;
+}
+
+static llap_status read_table(load *l, const ll_csv_table *t, ll_source *name)
+{
+    ll_csv_sample sample = { .decimal = '.' };
+    llap_status   st = t->sample(t->user, &sample);
+    if (st == LLAP_OK) st = ll_csv_reader_enter_table(&l->reader, name, &sample);
+    ll_csv_sample_deinit(&sample);
+    if (st == LLAP_OK) say_first(l);
+    if (st == LLAP_OK) st = ll_csv_reader_bind(&l->reader);
+    if (st == LLAP_OK) st = t->rows(t->user, &l->reader);
+    l->report.files++;
+    return st;
+}
+
+/* source: instead of the files' paths, or the name of the table; NULL otherwise. */
+static llap_status read_all(const ll_csv_files *files, const ll_csv_table *table, ll_source *source,
+                            const ll_csv_opts *o, llap_panel **out, ll_csv_report *report)
 {
     load                 *l = ll_new(1, sizeof *l);
     ll_panel_builder     *b = NULL;
@@ -339,10 +374,8 @@ static llap_status read_all(const ll_csv_files *files, ll_source *source, const 
     l->o = o;
     llap_status st = ll_panel_builder_create(&build, &b);
     if (st == LLAP_OK) st = ll_csv_reader_init(&l->reader, o, b, &l->report);
-    if (st == LLAP_OK && files->lead > 0) st = follow(l, &files->file[files->lead]);
-    for (size_t i = 0; i < files->n && st == LLAP_OK; i++)
-        st = source != NULL ? read_source(l, &files->file[i], source)
-                            : read_file(l, &files->file[i]);
+    if (st == LLAP_OK)
+        st = table != NULL ? read_table(l, table, source) : read_files(l, files, source);
     if (st == LLAP_OK) st = finish(l, b, out);
     if (report != NULL) *report = l->report;
     ll_csv_reader_deinit(&l->reader);
@@ -357,7 +390,7 @@ llap_status ll_csv_read(const char *const *paths, size_t n_paths, const ll_csv_o
     *out = NULL;
     ll_csv_files files;
     llap_status  st = ll_csv_files_init(&files, paths, n_paths);
-    if (st == LLAP_OK) st = read_all(&files, NULL, o, out, report);
+    if (st == LLAP_OK) st = read_all(&files, NULL, NULL, o, out, report);
     ll_csv_files_deinit(&files);
     return st;
 }
@@ -371,7 +404,19 @@ llap_status ll_csv_read_memory(const char *name, const void *data, size_t n, con
     if (st != LLAP_OK) return st;
     ll_csv_file        file = { name, false };
     const ll_csv_files files = { .file = &file, .n = 1 };
-    st = read_all(&files, source, o, out, report);
+    st = read_all(&files, NULL, source, o, out, report);
     ll_source_close(source);
+    return st;
+}
+
+llap_status ll_csv_read_table(const ll_csv_table *t, const ll_csv_opts *o, llap_panel **out,
+                              ll_csv_report *report)
+{
+    *out = NULL;
+    ll_source  *name;
+    llap_status st = ll_source_open_memory(t->name, "", 0, &name);
+    if (st != LLAP_OK) return st;
+    st = read_all(NULL, t, name, o, out, report);
+    ll_source_close(name);
     return st;
 }

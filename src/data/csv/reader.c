@@ -10,8 +10,7 @@
 
 static const char *file_name(const ll_csv_reader *r) { return ll_source_name(r->tokens.source); }
 
-/* Puts file, line and column in front of the failure's detail. */
-llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
+llap_status ll_csv_reader_fail(const ll_csv_reader *r, size_t column, llap_status st)
 {
     return ll_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
                       column + 1, ll_text_show(r->schema.column[column].name).text);
@@ -19,16 +18,16 @@ llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static llap_status find_entity(ll_csv_reader *r, ll_csv_field f)
+llap_status ll_csv_reader_entity(ll_csv_reader *r, ll_csv_field f)
 {
     f = ll_csv_trim(f);
     if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
     if (f.len == 0 && !f.quoted)
-        return ll_csv_reader_fail_cell(
+        return ll_csv_reader_fail(
             r, r->entity_column,
             ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
     const llap_status st = ll_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
-    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->entity_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail(r, r->entity_column, st);
     r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
     if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
     return LLAP_OK;
@@ -72,22 +71,26 @@ static void note_cell(const ll_csv_reader *r, size_t column, char place[256])
              column + 1, ll_text_show(r->schema.column[column].name).text);
 }
 
-/* Reads a value and keeps the places where one was first taken as missing. */
-static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, float *x)
+/* Reads a value and keeps the places where one was first taken as missing. number: what the cell
+ * holds, where it is no text; else NULL. */
+static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, const double *number,
+                              float *x)
 {
     const ll_csv_variables *vs = &r->variables;
     const int64_t           bad = vs->bad_cells, infinite = vs->infinite_cells;
     const int64_t           outside = vs->out_of_range;
-    const llap_status       st =
-        ll_csv_variables_read(&r->variables, id, r->tokens.field[column], r->schema.decimal, x);
-    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, column, st);
+    const llap_status       st = number != NULL
+                                     ? ll_csv_variables_number(&r->variables, id, *number, x)
+                                     : ll_csv_variables_read(&r->variables, id, r->tokens.field[column],
+                                                             r->schema.decimal, x);
+    if (st != LLAP_OK) return ll_csv_reader_fail(r, column, st);
     if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
     if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
     if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
     return LLAP_OK;
 }
 
-static llap_status read_cell(ll_csv_reader *r, const ll_csv_use *use)
+llap_status ll_csv_reader_cell(ll_csv_reader *r, const ll_csv_use *use)
 {
     const ll_csv_field f = r->tokens.field[use->column];
     if (use->nothing) {
@@ -95,17 +98,37 @@ static llap_status read_cell(ll_csv_reader *r, const ll_csv_use *use)
         return LLAP_OK;
     }
     const int64_t     words = r->variables.variable[use->variable].n_words;
-    const llap_status st = read_value(r, use->column, use->variable, r->row + use->var);
+    const llap_status st = read_value(r, use->column, use->variable, NULL, r->row + use->var);
     if (st != LLAP_OK || r->variables.variable[use->variable].n_words == words) return st;
     const ll_csv_field word = ll_csv_trim(f); /* of a column of words */
     return ll_word_notes_add(&r->words, use->variable, r->entity, word.text, word.len, r->arrivals);
+}
+
+llap_status ll_csv_reader_number(ll_csv_reader *r, const ll_csv_use *use, double number)
+{
+    return read_value(r, use->column, use->variable, &number, r->row + use->var);
+}
+
+llap_status ll_csv_reader_put(ll_csv_reader *r, int64_t time)
+{
+    const llap_status st = ll_panel_builder_row(r->builder, r->entity, time, r->row);
+    return st == LLAP_OK ? after_row(r) : st;
+}
+
+llap_status ll_csv_reader_rows(ll_csv_reader *r, int64_t n, const int64_t *time,
+                               const float *values)
+{
+    llap_status st = ll_panel_builder_rows(r->builder, r->entity, n, time, values);
+    if (st == LLAP_OK) st = ll_csv_reader_note_place(r);
+    r->arrivals += n - 1;
+    return st;
 }
 
 llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t time,
                               const float *values)
 {
     llap_status st = LLAP_OK;
-    if (r->entity_column < r->schema.n_columns) st = find_entity(r, entity);
+    if (r->entity_column < r->schema.n_columns) st = ll_csv_reader_entity(r, entity);
     if (st == LLAP_OK) st = ll_panel_builder_row(r->builder, r->entity, time, values);
     return st == LLAP_OK ? after_row(r) : st;
 }
@@ -114,11 +137,10 @@ static llap_status read_wide(ll_csv_reader *r, int64_t time)
 {
     for (uint32_t v = 0; v < r->n_row; v++) r->row[v] = NAN;
     for (const ll_csv_use *use = r->use; use < r->use + r->n_use; use++) {
-        const llap_status st = read_cell(r, use);
+        const llap_status st = ll_csv_reader_cell(r, use);
         if (st != LLAP_OK) return st;
     }
-    const llap_status st = ll_panel_builder_row(r->builder, r->entity, time, r->row);
-    return st == LLAP_OK ? after_row(r) : st;
+    return ll_csv_reader_put(r, time);
 }
 
 static bool is_read(const ll_csv_variable *v) { return v->how > LL_CSV_COUNT; }
@@ -145,20 +167,20 @@ static llap_status check_renamed_long(ll_csv_reader *r, uint32_t id)
     return LLAP_OK;
 }
 
-static llap_status read_long(ll_csv_reader *r, int64_t time)
+llap_status ll_csv_reader_long(ll_csv_reader *r, int64_t time, const double *number)
 {
     const ll_csv_field name = ll_csv_trim(r->tokens.field[r->variable_column]);
     if (name.len == 0 && !name.quoted)
-        return ll_csv_reader_fail_cell(
+        return ll_csv_reader_fail(
             r, r->variable_column,
             ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
     uint32_t    id;
     llap_status st = ll_csv_variables_find(&r->variables, name.text, name.len, LL_CSV_VALUES, &id);
-    if (st != LLAP_OK) return ll_csv_reader_fail_cell(r, r->variable_column, st);
+    if (st != LLAP_OK) return ll_csv_reader_fail(r, r->variable_column, st);
     st = check_renamed_long(r, id);
     if (st != LLAP_OK) return st;
     float x[2] = { NAN, NAN };
-    st = read_value(r, r->value_column, id, x);
+    st = read_value(r, r->value_column, id, number, x);
     if (st != LLAP_OK) return st;
     const uint32_t width = ll_csv_variables_width(&r->variables, id);
     for (uint32_t k = 0; k < width && st == LLAP_OK; k++) {
@@ -182,15 +204,15 @@ static llap_status take_record(ll_csv_reader *r, bool *timed)
         return LLAP_OK;
     }
     if (st == LLAP_OK && no_time)
-        st = ll_csv_reader_fail_cell(r, r->time_column[0],
-                                     ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+        st = ll_csv_reader_fail(r, r->time_column[0],
+                                ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
     *timed = st == LLAP_OK;
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
-        st = find_entity(r, r->tokens.field[r->entity_column]);
+        st = ll_csv_reader_entity(r, r->tokens.field[r->entity_column]);
     if (st == LLAP_OK && r->schema.n_time == 0) st = ll_csv_reader_count_time(r, time);
     else if (st == LLAP_OK && time[1] != time[0]) st = ll_csv_reader_choose_time(r, time);
     if (st != LLAP_OK) return st;
-    return r->schema.is_long ? read_long(r, time[0]) : read_wide(r, time[0]);
+    return r->schema.is_long ? ll_csv_reader_long(r, time[0], NULL) : read_wide(r, time[0]);
 }
 
 /* The header once more, where files were joined by hand. */
@@ -295,7 +317,7 @@ static llap_status note_part(ll_csv_reader *r)
 }
 
 /* Columns to variables, and the entity that the file's name gives. */
-static llap_status bind(ll_csv_reader *r)
+llap_status ll_csv_reader_bind(ll_csv_reader *r)
 {
     const ll_csv_schema *s = &r->schema;
     llap_status          st = LLAP_OK;
@@ -346,9 +368,19 @@ static llap_status bind(ll_csv_reader *r)
     if (st != LLAP_OK || r->entity_column < s->n_columns) return st;
     const char *stem;
     size_t      len;
-    ll_csv_stem(strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
+    ll_csv_stem(r->is_table || strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
     st = ll_panel_builder_entity(r->builder, stem, len, &r->entity);
     return st == LLAP_OK ? note_part(r) : st;
+}
+
+/* What the columns are, from the first records. */
+static llap_status learn(ll_csv_reader *r, const ll_csv_sample *sample)
+{
+    const char *name = ll_source_name(r->tokens.source);
+    llap_status st = ll_csv_schema_init(&r->schema, name, sample, &r->settled);
+    if (st == LLAP_OK && !r->ready) st = settle(r);
+    r->ready = r->ready || st == LLAP_OK;
+    return st;
 }
 
 llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *source)
@@ -362,20 +394,25 @@ llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *s
     if (st == LLAP_OK) st = ll_csv_tokens_peek(&r->tokens, &text, &n, &all);
     if (st == LLAP_OK)
         st = ll_csv_sample_init(&sample, ll_source_name(source), text, n, all, &r->settled);
-    if (st == LLAP_OK)
-        st = ll_csv_schema_init(&r->schema, ll_source_name(source), &sample, &r->settled);
+    if (st == LLAP_OK) st = learn(r, &sample);
     ll_csv_sample_deinit(&sample);
-    if (st == LLAP_OK && !r->ready) st = settle(r);
-    if (st != LLAP_OK) return st;
-    r->ready = true;
     r->tokens.dialect = r->schema.dialect;
-    return LLAP_OK;
+    return st;
+}
+
+llap_status ll_csv_reader_enter_table(ll_csv_reader *r, ll_source *name,
+                                      const ll_csv_sample *sample)
+{
+    r->path = ll_source_name(name);
+    r->is_table = true;
+    r->tokens.source = name;
+    return learn(r, sample);
 }
 
 llap_status ll_csv_reader_records(ll_csv_reader *r)
 {
     int64_t     n = 0; /* records of data read one by one */
-    llap_status st = bind(r);
+    llap_status st = ll_csv_reader_bind(r);
     while (st == LLAP_OK) {
         /* tried again now and then, for quotes and oddities may stop */
         if (n % 4096 == 1) st = ll_csv_bulk_read(r);

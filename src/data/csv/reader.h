@@ -64,6 +64,7 @@ typedef struct ll_csv_reader {
     char          held[512];    /* what is wrong with the first of the lines that may sum it up */
     int           n_held;
     const char   *path;
+    bool          is_table; /* no text: cells are put into the fields of tokens */
     ll_csv_tokens tokens;
     ll_csv_schema schema;
     ll_csv_use   *use; /* [n_use] wide form */
@@ -95,8 +96,31 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
 
+/* ---- a table that is no text (table.h): its cells one by one ----
+ *
+ *     ll_csv_reader_bind, then for each row, whose number is r->tokens.line:
+ *         r->tokens.field[c] = text;                    of the cells that are read as text
+ *         ll_csv_reader_time, ll_csv_reader_entity
+ *         wide:  set r->row [r->n_row] to NAN; for each r->use ll_csv_reader_cell or _number;
+ *                ll_csv_reader_put
+ *         long:  ll_csv_reader_long
+ */
+llap_status ll_csv_reader_enter_table(ll_csv_reader *r, ll_source *name,
+                                      const ll_csv_sample *sample);
+llap_status ll_csv_reader_bind(ll_csv_reader *r);
+llap_status ll_csv_reader_entity(ll_csv_reader *r, ll_csv_field name);
+llap_status ll_csv_reader_cell(ll_csv_reader *r, const ll_csv_use *use);
+/* of LL_CSV_VALUES and LL_CSV_CIRCULAR */
+llap_status ll_csv_reader_number(ll_csv_reader *r, const ll_csv_use *use, double number);
+llap_status ll_csv_reader_put(ll_csv_reader *r, int64_t time);
+/* n wide rows of the entity r->entity, from line r->tokens.line on. Not where unordered_is_error.
+ */
+llap_status ll_csv_reader_rows(ll_csv_reader *r, int64_t n, const int64_t *time,
+                               const float *values);
+/* number: the value, where it is no text; else NULL */
+llap_status ll_csv_reader_long(ll_csv_reader *r, int64_t time, const double *number);
 /* Puts file, line and column in front of the failure's detail. */
-llap_status ll_csv_reader_fail_cell(const ll_csv_reader *r, size_t column, llap_status st);
+llap_status ll_csv_reader_fail(const ll_csv_reader *r, size_t column, llap_status st);
 
 /* ---- row_time.c ---- */
 

@@ -9,7 +9,7 @@
 
 static llap_status fail_part(const ll_csv_reader *r, int part, ll_csv_field f)
 {
-    return ll_csv_reader_fail_cell(
+    return ll_csv_reader_fail(
         r, r->time_column[part],
         ll_fail(LLAP_EFORMAT, "expected a whole number, found '%s'", ll_csv_show(f).text));
 }
@@ -26,7 +26,7 @@ static llap_status read_parts(ll_csv_reader *r, const ll_csv_field *part, int64_
         number[i] = (int32_t)x;
     }
     const llap_status st = ll_clock_read_parts(&r->clock, number, r->schema.n_time, out);
-    return st == LLAP_OK ? st : ll_csv_reader_fail_cell(r, r->time_column[0], st);
+    return st == LLAP_OK ? st : ll_csv_reader_fail(r, r->time_column[0], st);
 }
 
 static llap_status read_text(ll_csv_reader *r, int64_t *out, bool *empty)
@@ -48,7 +48,7 @@ static llap_status read_text(ll_csv_reader *r, int64_t *out, bool *empty)
         st = ll_clock_read(&r->clock, joined, len < sizeof joined ? len : sizeof joined - 1,
                            r->schema.decimal, out);
     } else st = ll_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
-    return st == LLAP_OK ? st : ll_csv_reader_fail_cell(r, r->time_column[0], st);
+    return st == LLAP_OK ? st : ll_csv_reader_fail(r, r->time_column[0], st);
 }
 
 static int64_t local_of(const ll_csv_reader *r, int64_t t)

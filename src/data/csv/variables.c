@@ -261,6 +261,14 @@ static llap_status read_number(ll_csv_variables *vs, ll_csv_field f, char decima
     return LLAP_OK;
 }
 
+static float take_number(ll_csv_variables *vs, double number)
+{
+    const float x = (float)number;
+    if (isfinite(x)) return accept(vs, x);
+    vs->infinite_cells += !isnan(x);
+    return NAN;
+}
+
 static bool compass(ll_csv_field f, float *degrees)
 {
     static const char *const points[] = { "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
@@ -273,6 +281,13 @@ static bool compass(ll_csv_field f, float *degrees)
     return false;
 }
 
+static void put_circular(float degrees, float *x)
+{
+    const double radians = (double)degrees * (3.14159265358979323846 / 180);
+    x[0] = (float)sin(radians);
+    x[1] = (float)cos(radians);
+}
+
 static llap_status read_circular(ll_csv_variables *vs, ll_csv_field f, char decimal, float *x)
 {
     float degrees;
@@ -281,9 +296,7 @@ static llap_status read_circular(ll_csv_variables *vs, ll_csv_field f, char deci
         const llap_status st = read_number(vs, f, decimal, &degrees);
         if (st != LLAP_OK || isnan(degrees)) return st;
     }
-    const double radians = (double)degrees * (3.14159265358979323846 / 180);
-    x[0] = (float)sin(radians);
-    x[1] = (float)cos(radians);
+    put_circular(degrees, x);
     return LLAP_OK;
 }
 
@@ -323,5 +336,21 @@ llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_fiel
     case LL_CSV_SKIP:
         break;
     }
+    return LLAP_OK;
+}
+
+llap_status ll_csv_variables_number(ll_csv_variables *vs, uint32_t id, double number, float *x)
+{
+    const ll_csv_treatment how = vs->variable[id].how;
+    if (how == LL_CSV_CODE) {
+        char   text[LL_DOUBLE_TEXT];
+        size_t n = isnan(number) ? 0 : ll_text_double(number, text);
+        return ll_csv_variables_read(vs, id, (ll_csv_field){ text, (uint32_t)n, false }, '.', x);
+    }
+    if (how < LL_CSV_VALUES) return LLAP_OK;
+    const float value = take_number(vs, number);
+    if (how == LL_CSV_VALUES) *x = value;
+    else if (!isnan(value)) put_circular(value, x);
+    else x[0] = x[1] = NAN;
     return LLAP_OK;
 }

@@ -75,6 +75,10 @@ static inline uint32_t ll_csv_variables_width(const ll_csv_variables *vs, uint32
 llap_status ll_csv_variables_read(ll_csv_variables *vs, uint32_t id, ll_csv_field cell,
                                   char decimal, float *x);
 
+/* The same of a cell that is a number and no text, of LL_CSV_VALUES and LL_CSV_CIRCULAR. In long
+ * form, words are the shortest text of the number. */
+llap_status ll_csv_variables_number(ll_csv_variables *vs, uint32_t id, double number, float *x);
+
 /* The variables of the builder in the order that the options ask for; NULL when they ask for none.
  * Caller owns *order (ll_free), [number of variables]. */
 llap_status ll_csv_variables_order(const ll_csv_variables *vs, uint32_t **order);

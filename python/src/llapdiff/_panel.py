@@ -1,0 +1,260 @@
+"""Panels: what was measured, as the library holds it."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _arrow
+from ._data import columns_of, columns_of_array, is_pandas, is_path
+from ._lib import check, ffi, lib, names, sink, take_text
+from ._memory import view
+from ._options import Options
+from ._table import Axis, Table, Times, Words
+
+
+class Panel:
+    """What was measured: entities, each with its own rows at its own times, a value or hole for each variable.
+
+    Made by `panel`, `read` or `demo`; every function that takes data takes one. Immutable.
+    """
+
+    __slots__ = ("_c", "_columns", "__weakref__")
+
+    def __init__(self, pointer: Any):
+        self._c = ffi.gc(pointer, lib.llap_panel_destroy)
+        self._columns = lib.llap_panel_view(self._c)
+
+    @classmethod
+    def from_numpy(cls, values: Any, times: Any = None, *, variables: Sequence[str] | None = None,
+                   entities: Sequence[Any] | None = None, mask: Any = None, **options: Any) -> Panel:
+        """An array `[times]`, `[times, variables]` or `[entities, times, variables]`.
+
+        NaN is missing, and what `mask` marks. `times` are `datetime64` or numbers, one list for all or one for each
+        entity; 0, 1, ... where none are given.
+
+        >>> import numpy as np, llapdiff
+        >>> llapdiff.Panel.from_numpy(np.ones((2, 5, 1)), variables=["load"])
+        Panel: 2 entities, 1 variables, 10 rows, 100 % observed
+        """
+        columns = columns_of_array(values, times, variables, entities, mask)
+        options.setdefault("codes", "keep")
+        options.setdefault("form", "wide")
+        options.setdefault("time", "time")
+        options.setdefault("entity", "entity" if columns[0].name == "entity" else "")
+        if columns[0].format in ("l", "i", "g", "f") or (len(columns) > 1 and columns[1].format in ("l", "i", "g", "f")):
+            when = columns[1] if columns[0].name == "entity" else columns[0]
+            if not when.format.startswith("t"):
+                options.setdefault("time_format", "number")
+        return _from_stream(_arrow.stream(columns), options)
+
+    @property
+    def entities(self) -> list[str]:
+        return names(self._columns.entities, self._columns.n_entities)
+
+    @property
+    def variables(self) -> list[str]:
+        return names(self._columns.variables, self._columns.n_variables)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._columns.n_rows)
+
+    @property
+    def axis(self) -> Axis:
+        return Axis.of(self._columns.axis)
+
+    @property
+    def values(self) -> np.ndarray:
+        """[rows, variables] float32, NaN where missing; the library's own memory, read-only."""
+        return view(self, self._columns.value, (self.n_rows, int(self._columns.n_variables)), "<f4")
+
+    @property
+    def times(self) -> np.ndarray:
+        """[rows] datetime64[ns] in UTC, or numbers."""
+        return self.axis.decode(self._ticks())
+
+    @property
+    def first(self) -> np.ndarray:
+        """[entities + 1] rows of entity e: first[e] .. first[e + 1] - 1."""
+        return view(self, self._columns.first, int(self._columns.n_entities) + 1, "<i8")
+
+    def _ticks(self) -> np.ndarray:
+        return view(self, self._columns.time, self.n_rows, "<i8")
+
+    def table(self) -> Table:
+        """The rows as a table: entity, time, the variables."""
+        codes = np.repeat(np.arange(len(self.entities), dtype=np.int32), np.diff(self.first))
+        columns: dict[str, Any] = {"entity": Words(codes, self.entities), "time": Times(self._ticks(), self.axis)}
+        for i, name in enumerate(self.variables):
+            columns[name] = self.values[:, i]
+        return Table(columns)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame: entity, time, the variables."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame."""
+        return self.table().to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table().__arrow_c_stream__(requested_schema)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes CSV; `read` gives the panel back."""
+        check(lib.llap_panel_write(self._c, os.fsencode(path)))
+
+    def inspect(self) -> Inspection:
+        """What it is like: span, gaps, coverage, suggestions."""
+        return Inspection(self)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        cells = self.values
+        observed = 100 * np.count_nonzero(~np.isnan(cells)) / cells.size if cells.size else 0
+        return (f"Panel: {self._columns.n_entities} entities, {self._columns.n_variables} variables, "
+                f"{self.n_rows} rows, {observed:.0f} % observed")
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>" + self.table()._repr_html_()
+
+    def __reduce__(self) -> Any:
+        c = self._columns
+        axis = (int(c.axis.kind), *(ffi.string(t).decode() for t in (c.axis.zone, c.axis.format, c.axis.unit)),
+                int(c.axis.unit_ns))
+        who = np.repeat(np.arange(int(c.n_entities)), np.diff(self.first))
+        return _from_arrays, (self.entities, self.variables, who, np.array(self._ticks()), np.array(self.values), axis)
+
+    def __copy__(self) -> Panel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Panel:
+        return self
+
+
+def _from_arrays(entities: list[str], variables: list[str], who: np.ndarray, ticks: np.ndarray, values: np.ndarray,
+                 axis: tuple[int, str, str, str, int]) -> Panel:
+    texts = [ffi.new("char[]", name.encode()) for name in entities]
+    labels = [ffi.new("char[]", name.encode()) for name in variables]
+    said = [ffi.new("char[]", t.encode()) for t in axis[1:4]]
+    meaning = ffi.new("llap_time_axis *", {"kind": axis[0], "zone": said[0], "format": said[1], "unit": said[2],
+                                           "unit_ns": axis[4]})
+    rows = ffi.new("llap_arrays *")
+    values = np.ascontiguousarray(values, np.float32)
+    ticks = np.ascontiguousarray(ticks, np.int64)
+    pointers = ffi.new("char *[]", [texts[i] for i in who] or [ffi.NULL])
+    var = ffi.new("char *[]", labels)
+    rows.n_rows, rows.n_vars, rows.var, rows.entity = len(ticks), len(labels), var, pointers
+    rows.time = ffi.cast("int64_t *", ticks.ctypes.data)
+    rows.value = ffi.cast("float *", values.ctypes.data)
+    rows.axis = meaning
+    out = ffi.new("llap_panel **")
+    check(lib.llap_panel_from_arrays(rows, out))
+    return Panel(out[0])
+
+
+class Inspection(dict[str, Any]):
+    """What a panel is like, as a dict; printed, as the program says it."""
+
+    def __init__(self, panel: Panel):
+        out = ffi.new("char **")
+        check(lib.llap_panel_inspect(panel._c, 1, out))
+        super().__init__(json.loads(take_text(out)))
+        check(lib.llap_panel_inspect(panel._c, 0, out))
+        self._text = take_text(out)
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(self._text)}</pre>"
+
+
+def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
+    out = ffi.new("llap_panel **")
+    try:
+        how = Options("read", options)
+    except BaseException:
+        if stream.release:
+            stream.release(stream)
+        raise
+    with how:
+        how.struct.log = sink()
+        check(lib.llap_panel_from_arrow(stream, how.struct, out))
+    return Panel(out[0])
+
+
+def read(paths: Any, **options: Any) -> Panel:
+    """Reads CSV files, plain or gzip; options are those of the program (`entity`, `time`, `grid`, ...).
+
+    >>> import llapdiff, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.csv")
+    >>> _ = open(path, "w").write("id,time,x\\na,2024-01-01,1\\na,2024-01-02,2\\n")
+    >>> llapdiff.read(path)
+    Panel: 1 entities, 1 variables, 2 rows, 100 % observed
+    """
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    texts = [ffi.new("char[]", os.fsencode(path)) for path in listed]
+    out = ffi.new("llap_panel **")
+    with Options("read", options) as how:
+        how.struct.log = sink()
+        check(lib.llap_panel_read(ffi.new("char *[]", texts), len(texts), how.struct, out))
+    return Panel(out[0])
+
+
+def panel(data: Any, **options: Any) -> Panel:
+    """Makes a panel of data: a frame (pandas, polars, pyarrow, DuckDB, anything with `__arrow_c_stream__`), a dict of
+    columns, a NumPy array, an xarray, the path of a CSV file, or a panel itself.
+
+    What the columns are is found out by names and content, as of CSV files; options tell: `entity`, `time`, `zone`,
+    `columns`, `drop`, `grid`, ... A frame may be wide (a row per time) or long (a row per value).
+
+    >>> import llapdiff
+    >>> llapdiff.panel({"unique_id": ["a", "a", "b"], "ds": ["2024-01-01", "2024-01-02", "2024-01-01"], "y": [1, 2, None]})
+    Panel: 2 entities, 1 variables, 3 rows, 67 % observed
+    """
+    if isinstance(data, Panel):
+        if options:
+            raise TypeError(f"a Panel is read already: {', '.join(options)} cannot be given")
+        return data
+    if is_path(data):
+        return read(data, **options)
+    if hasattr(data, "__arrow_c_stream__") and not is_pandas(data):
+        taken = data.__arrow_c_stream__()  # the capsule owns the stream until the call is over
+        return _from_stream(_arrow.stream_of(taken), options)
+    if not isinstance(data, np.ndarray) and hasattr(data, "__dlpack__") and not hasattr(data, "columns"):
+        data = np.from_dlpack(data)
+    if isinstance(data, np.ndarray) and not data.dtype.names:
+        return Panel.from_numpy(data, **options)
+    return _from_stream(_arrow.stream(columns_of(data)), options)
+
+
+def inspect(data: Any, **options: Any) -> Inspection:
+    """What data is like: entities, span, gaps, coverage, what training might use.
+
+    >>> import llapdiff
+    >>> llapdiff.inspect(llapdiff.demo(rows=50))["entities"]
+    6
+    """
+    return panel(data, **options).inspect()
+
+
+def demo(**options: Any) -> Panel:
+    """A made-up network of sensors to try things on: `kind` ("weather", "oscillators"), `entities`, `rows`, `seed`.
+
+    >>> import llapdiff
+    >>> llapdiff.demo(kind="weather", entities=2, rows=100).variables
+    ['temperature (degC)', 'pressure (hPa)']
+    """
+    out = ffi.new("llap_panel **")
+    with Options("demo", options) as how:
+        check(lib.llap_panel_synth(how.struct, out))
+    return Panel(out[0])

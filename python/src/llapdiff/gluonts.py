@@ -1,0 +1,88 @@
+"""GluonTS: an estimator and a predictor.
+
+    from llapdiff.gluonts import LlapEstimator
+    predictor = LlapEstimator(prediction_length=24).train(dataset.train)
+    forecasts, series = make_evaluation_predictions(dataset.test, predictor)
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from gluonts.dataset.util import forecast_start
+from gluonts.model.estimator import Estimator
+from gluonts.model.forecast import SampleForecast
+from gluonts.model.predictor import Predictor
+
+from . import _arrow, _series
+from ._data import _numpy_column
+from ._model import Model, from_bytes
+
+CHUNK = 64  # series that are asked about together
+
+
+def _panel(entries: list[dict[str, Any]]) -> Any:
+    """One entity for each entry, one variable for each dimension."""
+    targets = [np.atleast_2d(np.asarray(entry["target"], np.float64)) for entry in entries]
+    lengths = [t.shape[1] for t in targets]
+    when = np.concatenate([_times(entry["start"], n) for entry, n in zip(entries, lengths)])
+    codes = np.repeat(np.arange(len(entries), dtype=np.int32), lengths)
+    columns = [_arrow.words("entity", codes, [str(i).zfill(8) for i in range(len(entries))]), _numpy_column("time", when)]
+    return _series.panel_of(columns + [_arrow.numbers(f"v{d}", np.concatenate([t[d] for t in targets]))
+                                       for d in range(targets[0].shape[0])])
+
+
+def _times(start: pd.Period, n: int) -> np.ndarray:
+    return pd.period_range(start, periods=n, freq=start.freq).to_timestamp().to_numpy()
+
+
+class LlapPredictor(Predictor):  # type: ignore[misc]
+    """Asks a model about the steps that follow each series."""
+
+    def __init__(self, model: Model, prediction_length: int, lead_time: int = 0, num_samples: int = 200):
+        super().__init__(prediction_length=prediction_length, lead_time=lead_time)
+        self.model, self.num_samples = model, num_samples
+
+    def predict(self, dataset: Iterable[dict[str, Any]], num_samples: int | None = None,
+                **ignored: Any) -> Iterator[SampleForecast]:
+        entries = iter(dataset)
+        while chunk := list(islice(entries, CHUNK)):
+            yield from self._predict(chunk, num_samples or self.num_samples)
+
+    def _predict(self, entries: list[dict[str, Any]], num_samples: int) -> Iterator[SampleForecast]:
+        h = self.prediction_length
+        starts = [forecast_start(entry) + self.lead_time for entry in entries]
+        times = pd.DataFrame({
+            "entity": [str(i).zfill(8) for i in range(len(entries)) for _ in range(h)],
+            "time": [str(t) for start in starts for t in _times(start, h).astype("datetime64[ns]")],
+        })
+        paths = self.model.forecast(_panel(entries), times=times, samples=num_samples, keep_samples=True,
+                                    progress=False).samples
+        for entry, start, path in zip(entries, starts, paths):
+            flat = path[..., 0] if np.ndim(entry["target"]) == 1 else path
+            yield SampleForecast(np.array(flat), start_date=start, item_id=entry.get("item_id"), info=entry.get("info"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "model": bytes(self.model)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "model": from_bytes(state["model"])}
+
+
+class LlapEstimator(Estimator):  # type: ignore[misc]
+    """Trains one model on all series of a dataset."""
+
+    def __init__(self, prediction_length: int, context: Any = None, size: str = "anchor", lead_time: int = 0,
+                 num_samples: int = 200, options: dict[str, Any] | None = None):
+        super().__init__(lead_time=lead_time)
+        self.prediction_length, self.context, self.size = prediction_length, context, size
+        self.num_samples, self.options = num_samples, options
+
+    def train(self, training_data: Iterable[dict[str, Any]], validation_data: Any = None) -> LlapPredictor:
+        panel = _panel(list(training_data))
+        model = _series.fit(panel, self.prediction_length + self.lead_time, self.context,
+                            {"size": self.size, **(self.options or {})})
+        return LlapPredictor(model, self.prediction_length, self.lead_time, self.num_samples)

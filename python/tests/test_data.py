@@ -1,0 +1,257 @@
+"""Whatever holds rows becomes the panel that the same CSV becomes."""
+import datetime
+import decimal
+import gc
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import llapdiff
+from llapdiff import _arrow
+
+ROWS = {
+    "id": ["a", "a", "b", "b"],
+    "time": ["2024-01-01T00:00:00", "2024-01-01T01:00:00", "2024-01-01T00:30:00", "2024-01-01T01:30:00"],
+    "x": [1.5, None, 3.0, 4.0],
+    "n": [1, 2, None, 4],
+}
+
+
+def naive():
+    return pd.DataFrame({**ROWS, "time": pd.to_datetime(ROWS["time"])})
+
+
+@pytest.fixture
+def expected(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("id,time,x,n\n" + "".join(
+        f"{i},{t},{'' if x is None else x},{'' if n is None else n}\n" for i, t, x, n in zip(*ROWS.values())))
+    return llapdiff.read(path)
+
+
+def same(a, b):
+    assert a.entities == b.entities and a.variables == b.variables
+    assert np.array_equal(a.times, b.times) and a.axis == b.axis
+    assert np.array_equal(a.values, b.values, equal_nan=True)
+
+
+FRAMES = {
+    "pandas": naive,
+    "pandas, index": lambda: naive().set_index("time"),
+    "pandas, two levels": lambda: naive().set_index(["id", "time"]),
+    "pandas, categories": lambda: naive().astype({"id": "category"}),
+    "pandas, nullable": lambda: naive().astype({"n": "Int64", "x": "Float32"}),
+    "pandas, seconds": lambda: naive().astype({"time": "datetime64[s]"}),
+    "pandas, arrow": lambda: pa.table(naive()).to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas, periods": lambda: naive().assign(time=lambda f: f["time"].dt.to_period("min")),
+    "pandas, objects": lambda: naive().astype(object),
+    "polars": lambda: pl.DataFrame(naive()),
+    "polars, categories": lambda: pl.DataFrame(naive()).with_columns(pl.col("id").cast(pl.Categorical)),
+    "polars, chunks": lambda: pl.concat([pl.DataFrame(naive())[:1], pl.DataFrame(naive())[1:]], rechunk=False),
+    "pyarrow": lambda: pa.table(naive()),
+    "pyarrow, large text": lambda: pa.table(naive()).set_column(0, "id", pa.array(ROWS["id"], pa.large_string())),
+    "pyarrow, views": lambda: pa.table(naive()).set_column(0, "id", pa.array(ROWS["id"], pa.string_view())),
+    "pyarrow, batches": lambda: pa.table(naive()).to_reader(max_chunksize=1),
+    "dict": lambda: ROWS,
+    "dict of arrays": lambda: {**ROWS, "time": np.array(ROWS["time"], "datetime64[ms]"),
+                               "x": np.ma.masked_array([1.5, 0, 3, 4], [0, 1, 0, 0])},
+    "dict of datetimes": lambda: {**ROWS, "time": [datetime.datetime.fromisoformat(t) for t in ROWS["time"]]},
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_become_the_panel_of_their_csv(kind, expected):
+    same(llapdiff.panel(FRAMES[kind]()), expected)
+
+
+def test_duckdb(expected):
+    duckdb = pytest.importorskip("duckdb")
+    rows = naive()  # noqa: F841, found by its name
+    same(llapdiff.panel(duckdb.sql("select * from rows")), expected)
+
+
+def test_xarray():
+    xarray = pytest.importorskip("xarray")
+    ds = xarray.Dataset({"x": (("station", "time"), np.arange(6.0).reshape(2, 3))},
+                        {"station": ["a", "b"], "time": pd.date_range("2024-01-01", periods=3, freq="h")})
+    made = llapdiff.panel(ds)
+    assert made.entities == ["a", "b"] and made.variables == ["x"] and made.n_rows == 6
+
+
+def test_long_frames(expected):
+    long = naive().melt(["id", "time"]).rename(columns={"id": "entity"})
+    made = llapdiff.panel(long)
+    assert made.variables == ["n", "x"]  # sorted, as of long files
+    assert np.array_equal(made.values[:, ::-1], expected.values, equal_nan=True)
+
+
+def test_nixtla_names():
+    made = llapdiff.panel(pd.DataFrame({"unique_id": ["s1", "s1", "s2"], "ds": [1, 2, 1], "y": [1.0, 2.0, 3.0]}))
+    assert made.entities == ["s1", "s2"] and made.variables == ["y"]
+    assert made.times.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Rome", "+05:30"])
+def test_zones_stay(zone):
+    stamps = pd.date_range("2024-03-30 22:00", periods=6, freq="h", tz="UTC").tz_convert(zone)
+    frame = pd.DataFrame({"time": stamps, "x": range(6)})
+    for data in (frame, pa.table(frame)):
+        made = llapdiff.panel(data)
+        assert made.axis.zone == zone
+        assert (made.to_pandas()["time"] == stamps).all()
+        assert made.to_polars()["time"].dtype == pl.Datetime("ns", "UTC" if zone[0] == "+" else zone)
+        assert pa.table(made).schema.field("time").type.tz == zone
+
+
+def test_zone_of_clocks_without_one():
+    frame = pd.DataFrame({"time": pd.to_datetime(["2024-07-01 12:00"]), "x": [1]})
+    assert llapdiff.panel(frame, zone="Europe/Rome").times[0] == np.datetime64("2024-07-01T10:00")
+    spring = pd.DataFrame({"time": pd.to_datetime(["2024-03-31 02:30"]), "x": [1]})
+    with pytest.raises(llapdiff.FormatError, match="frame:1: column 1 'time'"):
+        llapdiff.panel(spring, zone="Europe/Rome")
+
+
+def test_arrays():
+    values = np.arange(24, dtype=float).reshape(2, 4, 3)
+    values[0, 1, 2] = np.nan
+    mask = np.zeros((2, 4, 3), bool)
+    mask[1, 0, 0] = True
+    made = llapdiff.panel(values, mask=mask, variables=["a", "b", "c"])
+    assert made.entities == ["0", "1"] and made.n_rows == 8
+    cells = made.values.reshape(2, 4, 3)
+    assert np.isnan(cells[0, 1, 2]) and np.isnan(cells[1, 0, 0]) and cells[1, 3, 2] == 23
+    one = llapdiff.panel(np.arange(5.0), times=np.arange("2024-01-01", "2024-01-06", dtype="datetime64[D]"))
+    assert one.entities == ["series"] and one.variables == ["x0"] and one.n_rows == 5
+    # -9999 in an array is a number
+    assert np.nanmin(llapdiff.panel(np.array([1.0, -9999, -9999, -9999, 2])).values) == -9999
+
+
+def test_dlpack():
+    class Tensor:  # what torch, jax and cupy offer
+        def __init__(self, a):
+            self.a = a
+
+        def __dlpack__(self, **how):
+            return self.a.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.a.__dlpack_device__()
+
+    assert llapdiff.panel(Tensor(np.ones((4, 2)))).n_rows == 4
+    assert llapdiff.panel({"time": [1, 2], "x": Tensor(np.ones(2))}).n_rows == 2
+
+
+def test_a_panel_is_its_own_panel(data):
+    assert llapdiff.panel(data) is data
+    with pytest.raises(TypeError, match="grid"):
+        llapdiff.panel(data, grid="1h")
+
+
+def test_panels_travel(data):
+    again = pickle.loads(pickle.dumps(data))
+    same(again, data)
+    same(llapdiff.panel(data.to_pandas()), data)
+    same(llapdiff.panel(data.to_polars()), data)
+    same(llapdiff.panel(pa.table(data)), data)
+
+
+def test_options_of_files_hold_for_frames():
+    frame = naive().assign(wind=[0.0, 90, 180, 270], note=list("uvwu"))
+    made = llapdiff.panel(frame, circular="wind", coded=["note"], drop="n", columns=None)
+    assert made.variables == ["x", "wind_sin", "wind_cos", "note"]
+    gridded = llapdiff.panel(naive(), grid="1h", bin="floor")
+    assert set(np.diff(gridded.times[:2])) == {np.timedelta64(1, "h")}
+
+
+BAD = {
+    "no time": (lambda: pd.DataFrame({"x": [1.0]}), ValueError, "no time column"),
+    "decimals": (lambda: pa.table({"time": [1, 2], "x": pa.array([1, 2], pa.decimal128(5, 1))}), ValueError, "decimal"),
+    "decimal objects": (lambda: {"time": [1, 2], "x": [decimal.Decimal(1), decimal.Decimal(2)]}, ValueError, "decimal"),
+    "lists": (lambda: pd.DataFrame({"time": [1, 2], "x": [[1], [2]]}), ValueError, "column 'x'.*list"),
+    "nested": (lambda: pa.table({"time": [1, 2], "x": [[1], [2]]}), ValueError, "column 2 'x'.*list"),
+    "mixed": (lambda: pd.DataFrame({"time": [1, 2], "x": [1, "warm"]}), ValueError, "frame:2: column 'x'"),
+    "bytes": (lambda: {"time": [1, 2], "x": np.array([b"a", b"b"])}, ValueError, "column 'x'"),
+    "lengths": (lambda: {"time": [1, 2], "x": [1]}, ValueError, "column 'x': expected 2 rows"),
+    "empty dict": (lambda: {}, ValueError, "no|none"),
+    "empty frame": (lambda: pd.DataFrame({"time": pd.to_datetime([]), "x": []}), ValueError, "frame"),
+    "null time": (lambda: pd.DataFrame({"time": pd.to_datetime(["2024-01-01", None]), "x": [1, 2]}), ValueError,
+                  "frame:2: column 1 'time': expected a time"),
+    "null entity": (lambda: {"id": ["a", None], "time": [1, 2], "x": [1, 2]}, ValueError, "frame:2: column 1 'id'"),
+    "no such file": (lambda: "nowhere.csv", FileNotFoundError, "nowhere.csv"),
+    "a number": (lambda: 7, TypeError, "int"),
+    "a scalar column": (lambda: {"time": 3, "x": 4}, ValueError, "column 'time'"),
+    "four dimensions": (lambda: np.zeros((1, 1, 1, 1)), ValueError, "shape"),
+    "words in an array": (lambda: np.array(["a"]), ValueError, "numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_data_is_one_line(kind):
+    make, error, match = BAD[kind]
+    with pytest.raises(error, match=match) as caught:
+        llapdiff.panel(make())
+    assert "\n" not in str(caught.value)
+
+
+def test_duplicate_times():
+    frame = pd.DataFrame({"time": [1, 1], "x": [1.0, 2.0]})
+    assert llapdiff.panel(frame).values.tolist() == [[2]]
+    with pytest.raises(llapdiff.FormatError, match="frame:2.*twice"):
+        llapdiff.panel(frame, duplicates="error")
+
+
+def test_a_producer_that_raises_in_the_middle():
+    def batches():
+        yield pa.record_batch({"time": pa.array(range(2000)), "x": pa.array(np.ones(2000))})
+        raise RuntimeError("the well ran dry")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"time": pa.int64(), "x": pa.float64()}), batches())
+    with pytest.raises(llapdiff.IOError, match="the well ran dry") as caught:
+        llapdiff.panel(reader)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_cannot_be():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colums' .did you mean 'columns'"):
+        llapdiff.panel(ROWS, colums="x")
+    with pytest.raises(llapdiff.OptionError, match="separator"):
+        llapdiff.panel(ROWS, separator=",")
+    with pytest.raises(llapdiff.OptionError, match="form: expected one of"):
+        llapdiff.panel(ROWS, form="round")
+
+
+def test_nothing_is_kept_of_what_was_handed_over(data, frame):
+    llapdiff.panel(frame)
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            llapdiff.panel(frame, colums="x")
+    pl.DataFrame(data)
+    pa.table(data)
+    data.__arrow_c_stream__()
+    gc.collect()
+    assert _arrow._exports == {}
+    held = pa.table(data)
+    assert len(_arrow._exports) == 1
+    column = held.column(2)
+    del held
+    gc.collect()
+    assert len(_arrow._exports) == 1 and column[0].is_valid  # a part that was taken out keeps its memory
+    del column
+    gc.collect()
+    assert _arrow._exports == {}
+
+
+def test_views_keep_their_owner():
+    values = llapdiff.demo(rows=50).values
+    gc.collect()
+    assert np.nansum(values) != 0 and not values.flags.writeable
+
+
+def test_inspect(data):
+    seen = llapdiff.inspect(data)
+    assert seen["entities"] == 3
+    assert "entities" in repr(seen) and "<pre>" in seen._repr_html_()

@@ -1,0 +1,28 @@
+"""Every example in a docstring runs and says what it says."""
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import llapdiff
+
+MODULES = [m.name for m in pkgutil.iter_modules(llapdiff.__path__) if m.name.startswith("_") and m.name != "_cffi"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    module = importlib.import_module(f"llapdiff.{name}")
+    failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+
+
+def test_there_are_examples():
+    count = sum(len(t.examples) for name in MODULES
+                for t in doctest.DocTestFinder().find(importlib.import_module(f"llapdiff.{name}")))
+    assert count > 10
+
+
+def test_everything_public_is_documented():
+    for name in llapdiff.__all__:
+        assert getattr(llapdiff, name).__doc__, name
