@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 typedef struct piece {
     const ll_csv_part *part;
@@ -22,6 +23,45 @@ static int by_time(const void *a, const void *b)
 static double mean_gap(const piece *p)
 {
     return (double)ll_elapsed(p->span.first, p->span.last) / (double)(p->span.rows - 1);
+}
+
+/* The length of the run of digits, of letters, or the one mark, at the start of text. */
+static size_t token_length(const char *text)
+{
+    size_t n = 0;
+    if (isdigit((unsigned char)*text))
+        while (isdigit((unsigned char)text[n])) n++;
+    else
+        while (isalpha((unsigned char)text[n]) || (unsigned char)text[n] >= 128) n++;
+    return n > 0 || *text == '\0' ? n : 1;
+}
+
+/* A year, month or day, all of a date, or the number of a part; or the name of a month. */
+static bool is_date_part(const char *t, size_t n)
+{
+    static const char *const months[] = { "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug",
+                                          "sep", "oct", "nov", "dec", "mae", "mai", "okt", "dez",
+                                          "fev", "avr", "jui", "gen", "mag", "giu", "lug", "ago",
+                                          "set", "ott", "dic", "ene", "abr", "mrt", "mei", NULL };
+    if (isdigit((unsigned char)*t))
+        return n <= 2 || ((n == 4 || n == 6 || n == 8) &&
+                          (strncmp(t, "19", 2) == 0 || strncmp(t, "20", 2) == 0));
+    for (const char *const *m = months; n >= 3 && *m != NULL; m++)
+        if (strncasecmp(t, *m, 3) == 0) return true;
+    return false;
+}
+
+/* Whether the names differ in parts of dates alone: of air_2019 and air_2020, not of two stations.
+ */
+static bool are_alike(const char *a, const char *b)
+{
+    while (*a != '\0' && *b != '\0') {
+        const size_t n = token_length(a), m = token_length(b);
+        const bool   same = n == m && strncmp(a, b, n) == 0;
+        if (!same && !(is_date_part(a, n) && is_date_part(b, m))) return false;
+        a += n, b += m;
+    }
+    return *a == *b;
 }
 
 /* b goes on where a ends: a few steps later, or a tenth of the shorter of the two. */
@@ -105,7 +145,10 @@ llap_status ll_csv_reader_join(ll_csv_reader *r, char said[512])
                 p[k++] = (piece){ &r->part[i], span[r->part[i].entity] };
         qsort(p, k, sizeof *p, by_time);
         bool all = k > 1 && (asked || r->settled.form == LL_CSV_WIDE);
-        for (size_t i = 1; i < k && !asked; i++) all = all && goes_on(&p[i - 1], &p[i]);
+        for (size_t i = 1; i < k && !asked; i++)
+            all = all && goes_on(&p[i - 1], &p[i]) &&
+                  are_alike(ll_panel_builder_entity_name(r->builder, p[i - 1].part->entity),
+                            ll_panel_builder_entity_name(r->builder, p[i].part->entity));
         if (all) st = check_overlap(r, p, k);
         if (st == LLAP_OK && all) st = make_one(r, p, k, said);
     }
