@@ -229,9 +229,11 @@ typedef struct llap_scenario {
 } llap_scenario;
 
 typedef struct llap_forecast_opts {
-    const char *at;           /* time of the forecast; NULL: the last row of each entity */
-    const char *horizon;      /* duration, or steps of training; NULL: that of training */
-    const char *step;         /* between queries, the same; NULL: that of training */
+    const char *only;    /* entities, separated by commas, with * and ? as in names of files; others
+                            are    looked at but not forecast. NULL: all */
+    const char *at;      /* time of the forecast; NULL: the last row of each entity */
+    const char *horizon; /* duration, or steps of training; NULL: that of training */
+    const char *step;    /* between queries, the same; NULL: that of training */
     const char *quantiles;    /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
     int64_t     samples;      /* joint sample paths that quantiles are made of; 0: 200. A model of
                                * size anchor knows its quantiles and needs none */

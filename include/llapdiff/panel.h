@@ -128,7 +128,8 @@ typedef enum llap_read_twice {
 
 typedef enum llap_read_join {
     LLAP_READ_JOIN_DEFAULT, /* files without an entity column are one series where all have the same
-                               columns and each goes on where the one before ends; else one each */
+                               columns, names that differ in dates alone, and each goes on where the
+                               one before ends; else one each */
     LLAP_READ_JOIN_YES,     /* "yes": they are; an error where they overlap */
     LLAP_READ_JOIN_NO,      /* "no": each is an entity */
 } llap_read_join;

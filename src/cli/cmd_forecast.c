@@ -21,6 +21,7 @@ static const llap_option own[] = {
 
 static const cli_row rows[] = {
     { .table = llap_forecast_options, .option = "at", .arg = "TIME" },
+    { .table = llap_forecast_options, .option = "only", .arg = "ENTITY,..." },
     { .table = llap_forecast_options, .option = "every", .arg = "SPAN", .help = "backtest: a forecast in every such span, from --at on (default: the start of the test part)" },
     { .table = llap_forecast_options, .option = "times" },
     { .table = llap_forecast_options, .option = "horizon", .arg = "SPAN" },

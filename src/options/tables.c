@@ -82,6 +82,7 @@ static const char *const totals[] = {
 
 #define OPTIONS llap_forecast_opts
 static const llap_option forecast_options[] = {
+    OPTION_TEXT(LIST, only, NULL, "entities to forecast, such as a,b or 'north*' (default: all)"),
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
     OPTION_TEXT(TEXT, every, NULL, "backtest: a forecast in every such span, from the time `at` on (default: the start of the test part)"),
     OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, entity where they differ, origin where they are asked from several times"),

@@ -18,6 +18,11 @@ cp air_1.csv station7_202401.csv && cp air_2.csv station9_202401.csv
 show station7_202401.csv station9_202401.csv
 sed s/x/y/ air_2.csv >other.csv
 show air_1.csv other.csv
+# other names are other stations, though one goes on where the other ends
+cp air_1.csv 071690-99999-2016.csv && cp air_2.csv 317540-99999-2017.csv
+show 071690-99999-2016.csv 317540-99999-2017.csv
+cp air_1.csv wind-2023-12.csv && cp air_2.csv wind-2024-01.csv
+show wind-2023-12.csv wind-2024-01.csv
 mkdir months && mv air_?.csv months
 show months
 awk 'BEGIN { print "entity,time,x"; for (h = 0; h < 9; h++) printf "a,2024-01-01T%02d:00Z,%d\n", h, h }' >named.csv

@@ -1,5 +1,6 @@
 /* What is asked of a forecast: which entities, from which times, about which times. */
 #include "predict/view/queries.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -8,6 +9,7 @@
 #include "predict/tables/answer.h"
 #include "predict/tables/times.h"
 #include "predict/view/known_series.h"
+#include "predict/view/only.h"
 #include "predict/view/span.h"
 
 #include <assert.h>
@@ -101,14 +103,15 @@ static int64_t rows_before(const llap_model *m, const llap_panel *p, const int64
 }
 
 static llap_status list_backtest(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                 int64_t from, int64_t every, ll_queries *q, size_t *room)
+                                 const char *only, int64_t from, int64_t every, ll_queries *q,
+                                 size_t *room)
 {
     llap_status st = LLAP_OK;
     assert(every > 0);
     q->several = true;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         const int64_t rows = rows_before(m, p, var, e);
-        if (rows == 0) continue;
+        if (rows == 0 || !ll_only_has(only, p->entity[e])) continue;
         const int64_t last = p->time[p->start[e] + rows - 1];
         for (int64_t t = from; st == LLAP_OK && t < last; t += every) {
             if (has_context(m, p, e, t)) st = add_forecast(q, room, e, t);
@@ -127,16 +130,18 @@ static llap_status list_forecasts(const llap_model *m, const llap_panel *p, cons
     int64_t     at = 0, every = 0;
     size_t      room = 0;
     llap_status st = LLAP_OK;
-    if (o->at != NULL) st = ll_panel_time_parse(p, "at", o->at, &at);
+    st = ll_only_check(o->only, p);
+    if (st == LLAP_OK && o->at != NULL) st = ll_panel_time_parse(p, "at", o->at, &at);
     if (st != LLAP_OK) return st;
     if (o->every != NULL) {
         st = ll_span_parse("every", o->every, &p->axis, m->frame.step, &every);
         if (st != LLAP_OK) return st;
-        return list_backtest(m, p, var, o->at != NULL ? at : backtest_start(m, p), every, q, &room);
+        return list_backtest(m, p, var, o->only, o->at != NULL ? at : backtest_start(m, p), every,
+                             q, &room);
     }
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         const int64_t rows = rows_before(m, p, var, e);
-        if (rows > 0)
+        if (rows > 0 && ll_only_has(o->only, p->entity[e]))
             st = add_forecast(q, &room, e, o->at != NULL ? at : p->time[p->start[e] + rows - 1]);
     }
     if (st == LLAP_OK && q->n == 0 && m->frame.n_known > 0)
@@ -290,6 +295,8 @@ llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel
                             const int64_t *var, const llap_forecast_opts *o)
 {
     *q = (ll_queries){ 0 };
+    if (o->times != NULL && o->only != NULL)
+        return ll_fail(LLAP_EOPTION, "only: the file of `times` names the entities itself");
     if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
         return ll_fail(LLAP_EOPTION, "times: cannot be combined with horizon, step or every");
     llap_status st = list_forecasts(m, p, var, o, q);
