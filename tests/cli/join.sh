@@ -21,7 +21,7 @@ show air_1.csv other.csv
 # other names are other stations, though one goes on where the other ends
 cp air_1.csv 071690-99999-2016.csv && cp air_2.csv 317540-99999-2017.csv
 show 071690-99999-2016.csv 317540-99999-2017.csv
-cp air_1.csv wind-2023-12.csv && cp air_2.csv wind-2024-01.csv
+part 648 744 december.csv && sed s/2024-01/2023-12/ december.csv >wind-2023-12.csv && cp air_1.csv wind-2024-01.csv
 show wind-2023-12.csv wind-2024-01.csv
 mkdir months && mv air_?.csv months
 show months
