@@ -6,7 +6,8 @@
  *   matched.h   what the other sensors say: matched residuals and their covariance; matched.c
  *   trees.h     boosted trees; trees.c
  *   rest.h      what the closed form leaves, by trees; rest.c
- *   fit.h       fitting all of it on readings hidden on purpose; fit.c, hide.c
+ *   hide.h      what is hidden on purpose: random cells, outages, rows, dead sensors; hide.c
+ *   fit.h       fitting all of it on hidden readings; fit.c, fit_rest.c
  *
  * May touch: base, base/rng, anchor/process, anchor/chain. */
 

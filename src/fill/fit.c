@@ -13,7 +13,7 @@ enum { EXAMPLES = 500, CELLS = 40000, CELLS_LEAST = 4000, PAIRED = 1000, PAIRED_
 
 static void fitting_deinit(fitting *g)
 {
-    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+    for (int c = 0; c < LL_FILL_LEARNT; c++) {
         ll_fill_table_deinit(&g->copy[c].t);
         ll_free(g->copy[c].t.u);
         ll_free(g->copy[c].hidden);
@@ -145,7 +145,11 @@ static llap_status copy_init(fitting *g, int c)
     k->hidden = ll_new(n, 1);
     if (k->t.u == NULL || k->full == NULL || k->hidden == NULL) return LLAP_ENOMEM;
     memcpy(k->t.u, g->u, n * sizeof *k->t.u);
-    ll_fill_hide(&k->t, g->f->day ? 1 : g->f->step, (ll_fill_pattern)c, g->d->seed, k->hidden);
+    const ll_fill_hiding how = { .pattern = (ll_fill_pattern)c,
+                                 .unit = g->f->day ? 1 : g->f->step,
+                                 .stays = g->d->by_entity,
+                                 .seed = g->d->seed };
+    ll_fill_hide(&k->t, &how, k->hidden);
     for (size_t i = 0; i < n; i++)
         if (k->hidden[i]) k->t.u[i] = NAN;
     return ll_fill_table_index(g->f, &k->t);
@@ -157,10 +161,10 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
     const int64_t most =
         g->f->target[v] >= 0 && CELLS / n_targets > CELLS_LEAST ? CELLS / n_targets : CELLS_LEAST;
     cells *s = &g->of[v];
-    s->row = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->row);
-    s->cell = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->cell);
+    s->row = ll_new((size_t)(LL_FILL_LEARNT * (most + 1)), sizeof *s->row);
+    s->cell = ll_new((size_t)(LL_FILL_LEARNT * (most + 1)), sizeof *s->cell);
     if (s->row == NULL || s->cell == NULL) return LLAP_ENOMEM;
-    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+    for (int c = 0; c < LL_FILL_LEARNT; c++) {
         const uint8_t *hidden = g->copy[c].hidden + v * n_rows;
         int64_t        all = 0, seen = 0;
         s->of_copy[c] = s->n;
@@ -169,7 +173,7 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
         for (int64_t r = 0; r < n_rows; r++)
             if (hidden[r] && seen++ % every == 0) s->row[s->n++] = r;
     }
-    s->of_copy[LL_FILL_PATTERNS] = s->n;
+    s->of_copy[LL_FILL_LEARNT] = s->n;
     return LLAP_OK;
 }
 
@@ -320,7 +324,7 @@ static llap_status fit_passes(fitting *g)
     const ll_filling *f = g->f;
     llap_status       st = LLAP_OK;
     for (int pass = 0; pass < 2; pass++) {
-        for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++)
+        for (int c = 0; c < LL_FILL_LEARNT && st == LLAP_OK; c++)
             st = ll_fill_pass(f, &g->copy[c].t, pass, g->copy[c].full);
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (pass == 1 && f->target[v] < 0) continue;
@@ -348,7 +352,7 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool
         n_targets += f->target[v] >= 0;
     }
     if (f->n_near > 0) find_near(&g);
-    for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++) st = copy_init(&g, c);
+    for (int c = 0; c < LL_FILL_LEARNT && st == LLAP_OK; c++) st = copy_init(&g, c);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) st = list_cells(&g, v, n_targets);
     if (st == LLAP_OK) {
 #pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)

@@ -14,7 +14,7 @@ typedef struct copy {
 } copy;
 
 typedef struct cells { /* hidden ones of one variable, evenly spread over both copies */
-    int64_t       n, of_copy[LL_FILL_PATTERNS + 1]; /* first of each */
+    int64_t       n, of_copy[LL_FILL_LEARNT + 1]; /* first of each */
     int64_t      *row;
     ll_fill_cell *cell;
 } cells;
@@ -23,7 +23,7 @@ typedef struct fitting {
     ll_filling         *f;
     const ll_fill_data *d;
     double             *u; /* [n_vars,n_rows] all readings, scaled */
-    copy                copy[LL_FILL_PATTERNS];
+    copy                copy[LL_FILL_LEARNT];
     cells               of[LL_FILL_VARS];
 } fitting;
 

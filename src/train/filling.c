@@ -7,7 +7,7 @@
 #include "fill/fit.h"
 #include "predict/view/fill_view.h"
 #include "predict/view/target_series.h"
-#include "score/hide.h"
+#include "score/gaps/hide.h"
 #include "train/run/targets.h"
 
 #include <assert.h>
@@ -177,7 +177,8 @@ static llap_status hide_targets(contest *c, const ll_filling *f, const uint8_t *
     const int64_t n = r.table.n_rows;
     uint8_t      *out = ll_new((size_t)n + 1, (size_t)f->n_vars);
     if (st == LLAP_OK && out == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK) ll_fill_hide(&r.table, f->day ? 1 : f->step, pattern, seed, out);
+    const ll_fill_hiding how = ll_hiding_of(c->m, pattern, seed);
+    if (st == LLAP_OK) ll_fill_hide(&r.table, &how, out);
     for (int64_t v = 0; st == LLAP_OK && v < f->n_vars; v++) {
         int64_t count = 0, seen = 0;
         if (f->target[v] < 0) continue;
@@ -279,7 +280,7 @@ static llap_status choose(const llap_model *m, const llap_panel *p, const int64_
     double      anchor[LL_FILL_VARS] = { 0 }, fill[LL_FILL_VARS] = { 0 }, sums[2] = { 0 };
     int         n = 0, n_targets = 0;
     llap_status st = LLAP_OK;
-    for (int k = 0; k < LL_FILL_PATTERNS && st == LLAP_OK; k++) {
+    for (int k = 0; k < LL_FILL_LEARNT && st == LLAP_OK; k++) {
         contest c = { .m = m, .p = p, .var = var };
         st = contest_init(&c, f, keep, (ll_fill_pattern)k, seed + 1);
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++)

@@ -293,7 +293,7 @@ static void patterns_hide_what_they_say(void **state)
 {
     (void)state;
     static sensors s;
-    static uint8_t hidden[2][2 * ALL];
+    static uint8_t hidden[4][2 * ALL];
     sensors_init(&s);
     const ll_fill_table t = { .n_entities = STATIONS,
                               .n_rows = ALL,
@@ -304,19 +304,67 @@ static void patterns_hide_what_they_say(void **state)
                               .known = s.known,
                               .u = s.y };
     s.y[17] = NAN;
-    int n[2] = { 0 }, runs = 0, longest = 0;
-    for (int p = 0; p < 2; p++) {
-        ll_fill_hide(&t, 1, (ll_fill_pattern)p, 1, hidden[p]);
+    int           n[4] = { 0 }, longest[4] = { 0 };
+    const uint8_t mortal[2] = { 0, 1 };
+    for (int p = 0; p < 4; p++) {
+        const ll_fill_hiding how = {
+            .pattern = (ll_fill_pattern)p, .unit = 1, .seed = 1, .mortal = mortal
+        };
+        ll_fill_hide(&t, &how, hidden[p]);
         assert_false(hidden[p][17]);
-        for (int i = 0; i < 2 * ALL; i++) n[p] += hidden[p][i];
-    }
-    for (int i = 0; i < HOURS; i++) {
-        runs = hidden[1][i] ? runs + 1 : 0;
-        if (runs > longest) longest = runs;
+        for (int i = 0, run = 0; i < 2 * ALL; i++) {
+            n[p] += hidden[p][i];
+            run = hidden[p][i] && i % HOURS > 0 ? run + 1 : 0;
+            if (run > longest[p]) longest[p] = run;
+        }
     }
     assert_true(n[0] > 0.27 * 2 * ALL && n[0] < 0.33 * 2 * ALL);
     assert_true(n[1] > 0.12 * 2 * ALL && n[1] < 0.45 * 2 * ALL);
-    assert_true(longest >= 6);
+    assert_true(longest[0] < 30 && longest[1] >= 6);
+    assert_true(n[LL_FILL_ROWS] > 0.05 * 2 * ALL && n[LL_FILL_ROWS] < 0.4 * 2 * ALL);
+    assert_true(n[LL_FILL_DEAD] > 100 && longest[LL_FILL_DEAD] >= 100);
+    for (int i = 0; i < ALL; i++) {
+        if (i != 17) assert_int_equal(hidden[LL_FILL_ROWS][i], hidden[LL_FILL_ROWS][ALL + i]);
+        assert_false(hidden[LL_FILL_DEAD][i]); /* the first does not die */
+    }
+}
+
+/* At most one outage of each, of a share of the stays. */
+static void stays_lose_a_few_hours(void **state)
+{
+    (void)state;
+    enum { STAYS = 400, LONG = 48, CELLS = STAYS * LONG };
+    static int64_t start[STAYS + 1];
+    static double  t[CELLS], u[2 * CELLS];
+    static uint8_t hidden[2 * CELLS];
+    int            some = 0, whole = 0;
+    for (int i = 0; i < CELLS; i++) t[i] = i % LONG;
+    for (int e = 0; e <= STAYS; e++) start[e] = e * LONG;
+    const ll_fill_table table = {
+        .n_entities = STAYS, .n_rows = CELLS, .n_vars = 2, .start = start, .t = t, .u = u
+    };
+    const ll_fill_hiding rows = { LL_FILL_ROWS, .unit = 1, .stays = true, .seed = 3 };
+    ll_fill_hide(&table, &rows, hidden);
+    for (int e = 0; e < STAYS; e++) {
+        int n = 0, runs = 0;
+        for (int i = e * LONG; i < (e + 1) * LONG; i++) {
+            n += hidden[i];
+            runs += hidden[i] && (i == e * LONG || !hidden[i - 1]);
+        }
+        assert_true(n <= 12 && runs <= 1);
+        some += n > 0;
+    }
+    assert_true(some > 0.7 * STAYS && some < 0.87 * STAYS); /* 80 % of them, some at the end */
+    const ll_fill_hiding dead = { LL_FILL_DEAD, .unit = 1, .stays = true, .seed = 3 };
+    ll_fill_hide(&table, &dead, hidden);
+    for (int e = 0; e < STAYS; e++) {
+        int n[2] = { 0 };
+        for (int i = e * LONG; i < (e + 1) * LONG; i++)
+            n[0] += hidden[i], n[1] += hidden[CELLS + i];
+        assert_true(n[0] + n[1] == LONG && n[0] * n[1] == 0);
+        whole += n[0] > 0;
+    }
+    assert_true(whole > 0.4 * STAYS && whole < 0.6 * STAYS);
 }
 
 int main(void)
@@ -329,6 +377,7 @@ int main(void)
         cmocka_unit_test(scales_go_there_and_back),
         cmocka_unit_test(sources_sharpen_and_threads_do_not_matter),
         cmocka_unit_test(patterns_hide_what_they_say),
+        cmocka_unit_test(stays_lose_a_few_hours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,12 @@ static char *impute_text(const llap_model *m, int keep_samples, int causal)
     return answer_text(a);
 }
 
+/* Where "a" alone is lost. */
 static double crps(const llap_model *m)
 {
-    const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE, .bootstrap = LLAP_ZERO };
+    const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE,
+                                   .gaps = LLAP_EVALUATE_GAPS_DEAD,
+                                   .bootstrap = LLAP_ZERO };
     ll_json                 *j = evaluate(m, panel, &o);
     const double             found = score(j, "model", "crps");
     ll_json_destroy(j);
@@ -95,6 +98,50 @@ static void others_sharpen_fills(void **state)
     assert_string_not_equal(own, all);
     llap_text_free(own);
     llap_text_free(all);
+}
+
+/* Lines of a kept file with that variable, and without an answer. */
+static int count_lines(const char *text, const char *variable, bool empty)
+{
+    int n = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL && *++at != 0;) {
+        const char *end = strchr(at, '\n'), *hit = strstr(at, variable);
+        if (hit == NULL || hit > end) continue;
+        n += (end[-1] == ',') == empty;
+    }
+    return n;
+}
+
+static void every_pattern_is_scored_and_listed(void **state)
+{
+    (void)state;
+    static const char *const name[] = { "", "random", "outages", "rows", "dead" };
+    for (int i = LLAP_EVALUATE_GAPS_RANDOM; i <= LLAP_EVALUATE_GAPS_DEAD; i++) {
+        const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE,
+                                       .gaps = (llap_evaluate_gaps)i,
+                                       .keep = in_folder("kept.csv"),
+                                       .bootstrap = LLAP_ZERO };
+        const char              *said = "";
+        char                    *text;
+        size_t                   n;
+        int64_t                  values = 0;
+        ll_json                 *j = evaluate(model, panel, &o);
+        CHECK_OK(ll_json_string(j, "gaps", &said));
+        assert_string_equal(said, name[i]);
+        CHECK_OK(ll_file_read(o.keep, 1 << 24, &text, &n));
+        const int a = count_lines(text, ",a,", false), b = count_lines(text, ",b,", true);
+        CHECK_OK(ll_json_int(j, "targets[0].values", 0, INT32_MAX, &values));
+        assert_int_equal(a, values);
+        assert_true(a > 0 && count_lines(text, ",a,", true) == 0);
+        assert_true(i == LLAP_EVALUATE_GAPS_DEAD ? b == 0 : b > 0);
+        if (i == LLAP_EVALUATE_GAPS_ROWS) assert_true(abs(a - b) <= b / 10);
+        assert_true(score(j, "model", "crps") < score(j, "linear", "crps"));
+        ll_free(text);
+        ll_json_destroy(j);
+    }
+    const llap_evaluate_opts wrong = { .gaps = LLAP_EVALUATE_GAPS_ROWS };
+    char                    *none = NULL;
+    CHECK_FAIL(llap_evaluate(model, panel, &wrong, &none, NULL), LLAP_EOPTION, "gaps");
 }
 
 static void a_file_answers_as_the_model(void **state)
@@ -149,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
                                         cmocka_unit_test(a_file_answers_as_the_model),
                                         cmocka_unit_test(others_sharpen_fills),
+                                        cmocka_unit_test(every_pattern_is_scored_and_listed),
                                         cmocka_unit_test(training_does_not_depend_on_threads) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
