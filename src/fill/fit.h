@@ -16,10 +16,11 @@ typedef struct ll_fill_data {
     const uint8_t *train;     /* [n_rows] else validation */
     bool           by_entity; /* entities are independent */
     uint64_t       seed;
+    llap_progress  progress;
 } ll_fill_data;
 
 /* score: mean CRPS of hidden validation cells of targets, in deviations of training; NaN where
- * there are none. LLAP_ENOMEM. */
+ * there are none. LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
                            double *score);
 

@@ -116,9 +116,10 @@ static void hide_dead(const ll_fill_table *t, const ll_fill_hiding *h, uint8_t *
         memset(hidden + v * t->n_rows + t->start[e], 1, (size_t)(t->start[e + 1] - t->start[e]));
     }
     for (int64_t k = 0; !h->stays && first + (double)k * span <= last; k++) {
-        const ll_rng r = ll_rng_make(h->seed, LL_STREAM_MASK, (uint64_t)k, 1, LL_FILL_DEAD);
-        uint64_t     next = 0;
-        for (int64_t i = 0; i < 1 + (t->n_entities - 1) / 8; i++) {
+        const ll_rng  r = ll_rng_make(h->seed, LL_STREAM_MASK, (uint64_t)k, 1, LL_FILL_DEAD);
+        uint64_t      next = 0;
+        const int64_t times = h->deaths > 1 ? h->deaths : 1;
+        for (int64_t i = 0; i < times * (1 + (t->n_entities - 1) / 8); i++) {
             const int64_t e = draw_below(&r, &next, t->n_entities),
                           v = draw_mortal(t, h, &r, &next);
             for (int64_t row = t->start[e]; v >= 0 && row < t->start[e + 1]; row++)

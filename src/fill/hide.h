@@ -6,11 +6,10 @@
 #include "fill/fill.h"
 
 typedef enum ll_fill_pattern {
-    LL_FILL_RANDOM,    /* 30 % of all cells */
-    LL_FILL_OUTAGES,   /* a variable or a whole row for 6 to 48 hours, and 10 % of all cells */
-    LL_FILL_ROWS,      /* whole rows alone, for 6 to 48 hours */
-    LL_FILL_DEAD,      /* one sensor for two weeks, then another */
-    LL_FILL_LEARNT = 2 /* training learns from the first two */
+    LL_FILL_RANDOM,  /* 30 % of all cells */
+    LL_FILL_OUTAGES, /* a variable or a whole row for 6 to 48 hours, and 10 % of all cells */
+    LL_FILL_ROWS,    /* whole rows alone, for 6 to 48 hours */
+    LL_FILL_DEAD,    /* one sensor for two weeks, then another */
 } ll_fill_pattern;
 
 typedef struct ll_fill_hiding {
@@ -18,6 +17,7 @@ typedef struct ll_fill_hiding {
     double          unit;   /* an hour of the table's times; a step, where it has no clock */
     bool            stays;  /* entities are short records: of 3 to 12 hours; dead from end to end */
     const uint8_t  *mortal; /* [n_vars] sensors that die; NULL: all */
+    int64_t         deaths; /* of as many times the sensors; 0: once */
     uint64_t        seed;
 } ll_fill_hiding;
 

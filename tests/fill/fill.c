@@ -10,6 +10,8 @@
 #include <omp.h>
 #include <string.h>
 
+static const llap_progress quiet = { 0 };
+
 static double draw(uint64_t what, uint64_t i)
 {
     const ll_rng r = ll_rng_make(11, LL_STREAM_TEST, what, 0, 0);
@@ -112,7 +114,7 @@ static void world_init(world *w)
         w->f->kernel[v] = ll_fill_kernel_start(false, 1);
         w->f->far[v] = 1e9;
         for (int pass = 0; pass < 2; pass++) {
-            double *c = ll_fill_cov(w->f, pass, v, 0, false);
+            double *c = ll_fill_cov(w->f, pass, v, 0, 0);
             int     slot[VARS], n = 1; /* the own one first, then the others in their order */
             slot[0] = v;
             for (int x = 0; x < VARS; x++)
@@ -156,8 +158,8 @@ static void matched_residuals_are_the_dense_answer(void **state)
     (void)state;
     world w;
     world_init(&w);
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, w.full));
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 1, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, quiet, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 1, quiet, w.full));
     for (int64_t row = 5; row < 9; row++) {
         ll_fill_answer a;
         double         mean, sd;
@@ -179,7 +181,7 @@ static void own_reading_is_not_looked_at(void **state)
     ll_fill_answer a, b;
     const int64_t  row = 2;
     world_init(&w);
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, quiet, w.full));
     ll_fill_ask(w.f, &w.table, w.full, 0, &row, 1, &a);
     w.u[row] += 5;
     w.full[row] += 5;
@@ -282,7 +284,7 @@ static void sources_sharpen_and_threads_do_not_matter(void **state)
     CHECK_OK(fit(&s, false, &own, &alone));
     ll_filling_destroy(own);
     if (!(score[0] > 0.02 && score[0] < 0.5 * alone)) fail_msg("%g, alone %g", score[0], alone);
-    const double *c = ll_fill_cov(f[0], 1, 0, 0, false);
+    const double *c = ll_fill_cov(f[0], 1, 0, 0, 0);
     assert_true(c[1] / sqrt(c[0] * c[4 + 1]) < -0.9); /* they mirror each other */
     for (int i = 0; i < STATIONS * 2; i++) assert_true(f[0]->near[i] != i / 2);
     ll_filling_destroy(f[0]);

@@ -87,9 +87,12 @@ static llap_status fill_others(ll_fill_view *v)
 {
     ll_fill_table *t = &v->rows.table;
     v->full = ll_new((size_t)t->n_rows, (size_t)t->n_vars * sizeof *v->full);
-    llap_status st = v->full == NULL ? LLAP_ENOMEM : ll_fill_table_index(v->f, t);
-    if (st == LLAP_OK) st = ll_fill_pass(v->f, t, 0, v->full);
-    return st == LLAP_OK ? ll_fill_pass(v->f, t, 1, v->full) : st;
+    const llap_status st =
+        v->full == NULL ? LLAP_ENOMEM : ll_fill_table_fill(v->f, t, v->progress, v->full);
+    if (st == LLAP_OK) return LLAP_OK;
+    ll_free(v->full);
+    v->full = NULL;
+    return st;
 }
 
 /* What is added to the normal scores of the anchor's law; false: an answer is not finite. */

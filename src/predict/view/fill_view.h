@@ -30,7 +30,8 @@ typedef struct ll_fill_view {
     const llap_model *m;
     const ll_filling *f;
     ll_fill_rows      rows;
-    double           *full; /* [n_vars,n_rows] after the first pass; made when it is asked */
+    double           *full;     /* [n_vars,n_rows] after the first pass; made when it is asked */
+    llap_progress     progress; /* of that; the caller's to set */
 } ll_fill_view;
 
 /* Borrows m. A model without a filling: a view that moves nothing. */
