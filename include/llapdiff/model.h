@@ -263,8 +263,9 @@ typedef struct llap_impute_opts {
 } llap_impute_opts;
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
- * of the anchor are joint within a gap, not from one gap to the next; those of networks within a
- * window, which from the past alone is one time. Caller owns *out. */
+ * of the anchor are joint within a gap, not from one gap to the next; where all sensors fill, over
+ * the targets of a row, too; those of networks within a window, which from the past alone is one
+ * time. Caller owns *out. */
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 

@@ -37,7 +37,7 @@ llap_status ll_filling_create(int64_t n_vars, int64_t n_entities, int64_t n_near
     if (f == NULL) return LLAP_ENOMEM;
     *f = (ll_filling){ .n_vars = n_vars, .n_entities = n_entities, .n_near = n_near };
     f->n_groups = n_entities <= LL_FILL_GROUPS ? n_entities + 1 : 1;
-    const size_t S = (size_t)ll_fill_slots(f), cov = (size_t)f->n_groups * LL_FILL_COVS * S * S;
+    const size_t S = (size_t)ll_fill_slots(f), cov = (size_t)f->n_groups * LL_FILL_LENGTHS * S * S;
     f->name = ll_new(V, sizeof *f->name);
     f->target = ll_new(V, sizeof *f->target);
     f->used = ll_new(V, sizeof *f->used);

@@ -7,6 +7,7 @@
  *   trees.h     boosted trees; trees.c
  *   unrest.c    how far off answers are around a cell
  *   rest.h      what the closed form leaves, by trees; rest.c
+ *   draw.h      draws of gaps that belong together; draw.c
  *   hide.h      what is hidden on purpose: random cells, outages, rows, dead sensors; hide.c
  *   fit.h       fitting all of it on hidden readings; fit.c, fit_spread.c, fit_rest.c
  *
@@ -39,7 +40,6 @@ enum {
     LL_FILL_GROUPS = 64, /* entities with covariances of their own at most */
     LL_FILL_LEVELS = 7,  /* .025 .1 .25 .5 .75 .9 .975 */
     LL_FILL_LENGTHS = 3, /* of gaps: short, long, and far from any reading: dead */
-    LL_FILL_COVS = 2,    /* of short and of long gaps: dead sensors have those of the latter */
     LL_FILL_KINDS = 2 * LL_FILL_LENGTHS,   /* by length: some source is read; then none is */
     LL_FILL_AROUND = 8,                    /* readings looked at on each side */
     LL_FILL_LOOK = 2 * LL_FILL_AROUND + 4, /* and those of a day and two days before and after */
@@ -74,7 +74,7 @@ typedef struct ll_filling {
     double         *far;        /* [n_vars] b above it: a long gap */
     double         *unrest;     /* [n_vars] with which power of the unrest the spread grows */
     int32_t        *near;       /* [n_entities,n_near] best first; -1: none */
-    double         *cov[2];     /* of pass 1 and 2: [n_vars,n_groups,LL_FILL_COVS,slots,slots] */
+    double         *cov[2];     /* of pass 1 and 2: [n_vars,n_groups,LL_FILL_LENGTHS,slots,slots] */
     double         *quantile;   /* [n_vars,LL_FILL_KINDS,LL_FILL_LEVELS] of (u - mean) / sd */
     ll_trees        trees[2];   /* of the rest: its median, and the logarithm of its scale */
     bool            rest;       /* they are used */

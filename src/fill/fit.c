@@ -267,13 +267,13 @@ static void make_covs(const ll_fill_moments *m, double *cov)
 {
     const int64_t each = m->slots * m->slots;
 #pragma omp parallel for schedule(dynamic, 1)
-    for (int64_t i = 0; i < LL_FILL_COVS * m->n_groups; i++)
-        ll_fill_moments_cov(m, i / LL_FILL_COVS, (int)(i % LL_FILL_COVS), cov + i * each);
+    for (int64_t i = 0; i < LL_FILL_LENGTHS * m->n_groups; i++)
+        ll_fill_moments_cov(m, i / LL_FILL_LENGTHS, (int)(i % LL_FILL_LENGTHS), cov + i * each);
 }
 
 static llap_status leave_blocks_out(fitting *g, int64_t v, const ll_fill_moments *m)
 {
-    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_COVS * S * S;
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
     llap_status   st = LLAP_OK;
     g->apart[v] = ll_new(FILL_BLOCKS, (size_t)each * sizeof **g->apart);
     if (g->apart[v] == NULL) return LLAP_ENOMEM;
@@ -288,6 +288,15 @@ static llap_status leave_blocks_out(fitting *g, int64_t v, const ll_fill_moments
     return st;
 }
 
+/* Covariances of the dead become those of long gaps. */
+static void take_long(const fitting *g, double *cov)
+{
+    const int64_t S = ll_fill_slots(g->f);
+    for (int64_t i = 0; i < g->f->n_groups; i++)
+        memcpy(cov + (i * LL_FILL_LENGTHS + 2) * S * S, cov + (i * LL_FILL_LENGTHS + 1) * S * S,
+               (size_t)(S * S) * sizeof *cov);
+}
+
 /* whole: validation's cells, too. */
 static llap_status fit_cov(fitting *g, int pass, int64_t v, bool whole)
 {
@@ -298,15 +307,60 @@ static llap_status fit_cov(fitting *g, int pass, int64_t v, bool whole)
     for (int64_t i = 0; st == LLAP_OK && i < s->n; i++) {
         const int64_t row = s->row[i];
         const int     length = ll_fill_length(g->f, &fill_copy_of(g, s, i)->t, v, row, &s->cell[i]);
-        if (length == LL_FILL_COVS || !(whole || g->d->train[row])) continue; /* the dead are few */
+        if (!whole && !g->d->train[row]) continue;
         ll_fill_moments_add(&m[g->block[row]], ll_fill_group(g->f, &g->d->table, row), length,
                             s->cell[i].d);
     }
     for (int b = 0; b < FILL_BLOCKS && st == LLAP_OK; b++) ll_fill_moments_merge(all, &m[b]);
     if (st == LLAP_OK) make_covs(all, ll_fill_cov(g->f, pass, v, 0, 0));
     if (st == LLAP_OK && pass == 1 && !whole) st = leave_blocks_out(g, v, m);
+    if (st == LLAP_OK && (pass == 0 || (whole && !g->own_dead)))
+        take_long(g, ll_fill_cov(g->f, pass, v, 0, 0));
     for (int b = 0; b <= FILL_BLOCKS; b++) ll_fill_moments_deinit(&m[b]);
     return st;
+}
+
+/* ---- dead sensors ---- */
+
+/* Sums of distances of the dead training cells of a target, out of their blocks: by the covariances
+ * of long gaps, and by their own. room: for the covariances of a variable. */
+static void judge_dead(const fitting *g, int64_t v, int block, double *room, double *sum)
+{
+    const cells  *s = &g->of[v];
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
+    const double *cov = g->apart[v] + block * each;
+    memcpy(room, cov, (size_t)each * sizeof *room);
+    take_long(g, room);
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t        row = s->row[i];
+        const ll_fill_table *t = &fill_copy_of(g, s, i)->t;
+        const ll_fill_cell  *c = &s->cell[i];
+        if (!g->d->train[row] || g->block[row] != block || ll_fill_length(g->f, t, v, row, c) < 2)
+            continue;
+        for (int own = 0; own < 2; own++)
+            sum[own] += fabs(c->mean + c->b * c->d[0] -
+                             ll_fill_combine(g->f, own ? cov : room, t, v, row, c).mean);
+    }
+}
+
+/* Few sensors die in training, and each of them for many cells: their own covariances are used
+ * where they are better for other dead sensors, by 2 % of all targets together. */
+static llap_status settle_dead(fitting *g)
+{
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
+    double       *room = ll_new((size_t)each, sizeof *room), sum[2] = { 0 };
+    if (room == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < g->f->n_vars * FILL_BLOCKS; i++)
+        if (g->f->target[i / FILL_BLOCKS] >= 0)
+            judge_dead(g, i / FILL_BLOCKS, (int)(i % FILL_BLOCKS), room, sum);
+    g->own_dead = sum[1] < 0.98 * sum[0];
+    for (int64_t v = 0; v < g->f->n_vars && !g->own_dead; v++) {
+        if (g->f->target[v] < 0) continue;
+        take_long(g, ll_fill_cov(g->f, 1, v, 0, 0));
+        for (int b = 0; b < FILL_BLOCKS; b++) take_long(g, g->apart[v] + b * each);
+    }
+    ll_free(room);
+    return LLAP_OK;
 }
 
 /* ---- all of it ---- */
@@ -366,6 +420,7 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool
     if (st == LLAP_OK) st = make_blocks(&g);
     if (st == LLAP_OK) st = fit_kernels(&g);
     if (st == LLAP_OK) st = fit_passes(&g);
+    if (st == LLAP_OK) st = settle_dead(&g);
     if (st == LLAP_OK) st = fill_fit_spread(&g, score);
     if (st == LLAP_OK && trees) st = fill_fit_rest(&g, score);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK && trees; v++)

@@ -28,7 +28,7 @@ double ll_fill_crps(const double *q, double truth)
 ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i)
 {
     const cells  *s = &g->of[v];
-    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_COVS * S * S;
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
     const double *cov = g->d->train[s->row[i]] ? g->apart[v] + g->block[s->row[i]] * each
                                                : ll_fill_cov(g->f, 1, v, 0, 0);
     return ll_fill_combine(g->f, cov, &fill_copy_of(g, s, i)->t, v, s->row[i], &s->cell[i]);

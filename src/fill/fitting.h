@@ -29,6 +29,7 @@ typedef struct fitting {
     const ll_fill_data *d;
     double             *u; /* [n_vars,n_rows] all readings, scaled */
     int                 n_copies;
+    bool                own_dead; /* dead sensors have covariances of their own */
     copy                copy[FILL_COPIES];
     cells               of[LL_FILL_VARS];
     int8_t             *block; /* [n_rows] of training, FILL_BLOCKS in time or entities */

@@ -72,8 +72,8 @@ void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill
 double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, int length)
 {
     const int64_t S = ll_fill_slots(f);
-    assert(v < f->n_vars && group < f->n_groups && length >= 0 && length < LL_FILL_COVS);
-    return f->cov[pass] + ((v * f->n_groups + group) * LL_FILL_COVS + length) * S * S;
+    assert(v < f->n_vars && group < f->n_groups && length >= 0 && length < LL_FILL_LENGTHS);
+    return f->cov[pass] + ((v * f->n_groups + group) * LL_FILL_LENGTHS + length) * S * S;
 }
 
 int ll_fill_length(const ll_filling *f, const ll_fill_table *t, int64_t v, int64_t row,
@@ -96,7 +96,7 @@ ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_
 {
     const int64_t S = ll_fill_slots(f);
     const int     length = ll_fill_length(f, t, v, row, c);
-    cov += (ll_fill_group(f, t, row) * LL_FILL_COVS + (length > 0)) * S * S;
+    cov += (ll_fill_group(f, t, row) * LL_FILL_LENGTHS + length) * S * S;
     int64_t at[LL_FILL_SLOTS];
     double  K[LL_FILL_SLOTS * LL_FILL_SLOTS], x[LL_FILL_SLOTS], m = 0, left = cov[0];
     int     n = 0;
@@ -189,7 +189,7 @@ llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, llap_progr
 llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f)
 {
     const int64_t S = ll_fill_slots(f);
-    const size_t  n = (size_t)(f->n_groups * LL_FILL_COVS * S * S);
+    const size_t  n = (size_t)(f->n_groups * LL_FILL_LENGTHS * S * S);
     *m = (ll_fill_moments){ .n_groups = f->n_groups, .slots = S };
     m->sum = ll_new(n, sizeof *m->sum);
     m->n = ll_new(n, sizeof *m->n);
@@ -204,14 +204,14 @@ void ll_fill_moments_deinit(ll_fill_moments *m)
 
 void ll_fill_moments_merge(ll_fill_moments *m, const ll_fill_moments *more)
 {
-    const int64_t n = m->n_groups * LL_FILL_COVS * m->slots * m->slots;
+    const int64_t n = m->n_groups * LL_FILL_LENGTHS * m->slots * m->slots;
     assert(m->n_groups == more->n_groups && m->slots == more->slots);
     for (int64_t i = 0; i < n; i++) m->sum[i] += more->sum[i], m->n[i] += more->n[i];
 }
 
 void ll_fill_moments_add(ll_fill_moments *m, int64_t group, int length, const double *d)
 {
-    const int64_t S = m->slots, at = (group * LL_FILL_COVS + length) * S * S;
+    const int64_t S = m->slots, at = (group * LL_FILL_LENGTHS + length) * S * S;
     for (int64_t i = 0; i < S; i++)
         for (int64_t j = 0; j <= i && !isnan(d[i]); j++) {
             if (isnan(d[j])) continue;
@@ -231,13 +231,12 @@ static double mean_of(const ll_fill_moments *m, int64_t group, int length, int64
     double        total = 0;
     *all = 0;
     for (int64_t g = 0; g < m->n_groups; g++)
-        for (int b = 0; b < LL_FILL_COVS; b++) {
-            const int64_t at = (g * LL_FILL_COVS + b) * each + element;
-            total += m->sum[at];
-            *all += m->n[at];
+        for (int b = 0; b < LL_FILL_LENGTHS; b++) {
+            const int64_t at = (g * LL_FILL_LENGTHS + b) * each + element;
+            const bool    dead = b == LL_FILL_LENGTHS - 1; /* few events of many cells */
+            if (!dead) total += m->sum[at], *all += m->n[at];
             if (g != group && group != m->n_groups - 1) continue;
-            sum += m->sum[at];
-            n += m->n[at];
+            if (!dead) sum += m->sum[at], n += m->n[at];
             if (b == length) those += m->sum[at], count += m->n[at];
         }
     if (*all == 0) return 0;

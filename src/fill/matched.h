@@ -28,7 +28,7 @@ int ll_fill_length(const ll_filling *f, const ll_fill_table *t, int64_t v, int64
                    const ll_fill_cell *c);
 
 /* The law of the cell given the residuals that are known, by the closed form with the covariances
- * of its variable [n_groups,LL_FILL_COVS,slots,slots]; with its unrest where the table knows it.
+ * of its variable [n_groups,LL_FILL_LENGTHS,slots,slots]; with its unrest where the table knows it.
  */
 ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_table *t,
                                int64_t v, int64_t row, const ll_fill_cell *c);
@@ -36,7 +36,7 @@ ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_
 /* Second moments of many cells of one variable. */
 typedef struct ll_fill_moments {
     int64_t n_groups, slots;
-    double *sum, *n; /* [n_groups,LL_FILL_COVS,slots,slots]; owned */
+    double *sum, *n; /* [n_groups,LL_FILL_LENGTHS,slots,slots]; owned */
 } ll_fill_moments;
 llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f);
 void        ll_fill_moments_deinit(ll_fill_moments *m);

@@ -157,6 +157,39 @@ static void a_file_answers_as_the_model(void **state)
     llap_model_destroy(m);
 }
 
+static void info_says_who_fills(void **state)
+{
+    (void)state;
+    char *text, *json;
+    CHECK_OK(llap_model_describe(model, 0, &text));
+    CHECK_OK(llap_model_describe(model, 1, &json));
+    assert_non_null(strstr(text, "gaps: all sensors fill 1 of 1 targets, from 2 variables and 2 "
+                                 "other entities, with trees; chosen"));
+    assert_non_null(strstr(json, "\"filling\": {"));
+    llap_text_free(text);
+    llap_text_free(json);
+}
+
+/* Cancelled at any report of the stage, nothing is left. */
+static int stop_at_filling(void *user, const llap_progress_event *e)
+{
+    int *left = user;
+    return strcmp(e->stage, "filling") == 0 && (*left)-- == 0;
+}
+
+static void filling_can_be_cancelled(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 60; at += 20) {
+        int             left = at;
+        llap_train_opts o = options();
+        llap_model     *m = NULL;
+        o.progress = (llap_progress){ stop_at_filling, &left };
+        assert_int_equal(llap_train(panel, &o, &m), LLAP_ECANCELLED);
+        assert_null(m);
+    }
+}
+
 static void training_does_not_depend_on_threads(void **state)
 {
     const llap_train_opts o = options();
@@ -197,6 +230,8 @@ int main(void)
                                         cmocka_unit_test(a_file_answers_as_the_model),
                                         cmocka_unit_test(others_sharpen_fills),
                                         cmocka_unit_test(every_pattern_is_scored_and_listed),
+                                        cmocka_unit_test(info_says_who_fills),
+                                        cmocka_unit_test(filling_can_be_cancelled),
                                         cmocka_unit_test(training_does_not_depend_on_threads) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
