@@ -10,7 +10,8 @@
 static llap_panel *panel; /* "a", to fill, and "b" */
 static llap_model *model;
 
-static llap_panel *make_mirrors(void)
+/* With "a" silent for so many rows at the end. */
+static llap_panel *make_mirrors(uint64_t silent)
 {
     ll_panel_builder *b;
     llap_panel       *p;
@@ -26,10 +27,11 @@ static llap_panel *make_mirrors(void)
         for (uint64_t i = 0; i < 2 * ROWS; i++) {
             x = 0.8 * x + (double)ll_rng_normal(&r, 4 * i);
             const double bent = x < 0 ? -4 * x : -0.3 * x; /* no line: trees help */
-            const float  row[2] = {
-                 i % 50 == 7 ? NAN : (float)(9 + x + 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
-                (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2))
-            };
+            const float  row[2] = { i % 50 == 7 || i + silent >= 2 * ROWS
+                                        ? NAN
+                                        : (float)(9 + x +
+                                                 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
+                                   (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2)) };
             CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * HOUR, row));
         }
     }
@@ -51,7 +53,7 @@ static int set_up(void **state)
 {
     const llap_train_opts o = options();
     if (make_folder(state) != 0) return 1;
-    panel = make_mirrors();
+    panel = make_mirrors(0);
     return llap_train(panel, &o, &model) != LLAP_OK || model->filling == NULL ||
            !model->filling->rest;
 }
@@ -157,6 +159,35 @@ static void a_file_answers_as_the_model(void **state)
     llap_model_destroy(m);
 }
 
+/* Means of the first hour, one for each station. */
+static void first_hours(const llap_panel *p, double *out)
+{
+    const llap_forecast_opts o = { .horizon = "1h", .quantiles = "0.5" };
+    llap_answer             *a;
+    CHECK_OK(llap_forecast(model, p, &o, &a));
+    const llap_answer_columns *t = llap_answer_view(a);
+    assert_int_equal(t->n_rows, ENTITIES);
+    for (int e = 0; e < ENTITIES; e++) out[e] = t->number[e * t->n_numbers];
+    llap_answer_destroy(a);
+}
+
+static void silent_sensors_are_forecast_from_the_others(void **state)
+{
+    (void)state;
+    llap_panel *const silent = make_mirrors(60); /* the context is 48 */
+    ll_filling *const f = model->filling;
+    double            full[ENTITIES], with[ENTITIES], without[ENTITIES], off[2] = { 0 };
+    first_hours(panel, full);
+    first_hours(silent, with);
+    model->filling = NULL;
+    first_hours(silent, without);
+    model->filling = f;
+    for (int e = 0; e < ENTITIES; e++)
+        off[0] += fabs(with[e] - full[e]), off[1] += fabs(without[e] - full[e]);
+    if (!(off[0] < 0.5 * off[1])) fail_msg("%g, without the others %g", off[0], off[1]);
+    llap_panel_destroy(silent);
+}
+
 static void info_says_who_fills(void **state)
 {
     (void)state;
@@ -231,6 +262,8 @@ int main(void)
                                         cmocka_unit_test(others_sharpen_fills),
                                         cmocka_unit_test(every_pattern_is_scored_and_listed),
                                         cmocka_unit_test(info_says_who_fills),
+                                        cmocka_unit_test(
+                                            silent_sensors_are_forecast_from_the_others),
                                         cmocka_unit_test(filling_can_be_cancelled),
                                         cmocka_unit_test(training_does_not_depend_on_threads) };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -153,6 +153,36 @@ llap_status ll_fill_view_move(ll_fill_view *v, int64_t target, const ll_anchor_r
     return st;
 }
 
+bool ll_fill_view_answers(const ll_filling *f, int64_t target)
+{
+    return variable_of(f, target) >= 0;
+}
+
+llap_status ll_fill_view_values(ll_fill_view *v, int64_t target, int64_t first, int64_t end,
+                                double *y)
+{
+    const int64_t   var = variable_of(v->f, target);
+    const int64_t   n = end - first;
+    llap_status     st = v->full == NULL ? fill_others(v) : LLAP_OK;
+    int64_t        *row = ll_new((size_t)n + 1, sizeof *row);
+    ll_fill_answer *a = ll_new((size_t)n + 1, sizeof *a);
+    assert(var >= 0 && v->rows.table.n_rows == v->p->n_rows); /* rows are the panel's */
+    if (st == LLAP_OK && (row == NULL || a == NULL)) st = LLAP_ENOMEM;
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) row[i] = first + i;
+    if (st == LLAP_OK) ll_fill_ask(v->f, &v->rows.table, v->full, var, row, n, a);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) {
+        double     u[LL_FILL_LEVELS];
+        const bool read = !isnan(v->rows.u[var * v->rows.table.n_rows + row[i]]);
+        ll_fill_quantiles(v->f, var, &a[i], u);
+        y[i] = read || a[i].kind >= LL_FILL_LENGTHS
+                   ? NAN
+                   : ll_fill_scale_y(&v->f->scale[var], u[LL_FILL_LEVELS / 2]);
+    }
+    ll_free(row);
+    ll_free(a);
+    return st;
+}
+
 llap_status ll_fill_view_draw(ll_fill_view *v, const uint8_t *wanted, int64_t n_samples,
                               uint64_t seed)
 {

@@ -48,6 +48,14 @@ void        ll_fill_view_deinit(ll_fill_view *v);
 llap_status ll_fill_view_move(ll_fill_view *v, int64_t target, const ll_anchor_request *r,
                               const int64_t *entity, size_t n, double *move);
 
+/* Whether it answers about a target; f may be NULL. */
+bool ll_fill_view_answers(const ll_filling *f, int64_t target);
+
+/* Medians of a target's cells in rows first .. end - 1 of the panel, y [end - first]; NaN where no
+ * other sensor is read, or they are read themselves. */
+llap_status ll_fill_view_values(ll_fill_view *v, int64_t target, int64_t first, int64_t end,
+                                double *y);
+
 /* Draws of the cells that it fills, wanted [n_rows of the panel,n_targets], joint over gaps and
  * targets: then ranks 0 .. n_samples - 1 of a cell's draws, which say the quantile that each takes;
  * NULL: it is none of them. */
