@@ -284,8 +284,9 @@ typedef struct llap_impute_opts {
 } llap_impute_opts;
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
- * of the anchor are joint within a gap, not from one gap to the next; those of networks within a
- * window, which from the past alone is one time. Caller owns *out. */
+ * of the anchor are joint within a gap, not from one gap to the next; where all sensors fill, over
+ * the targets of a row, too; those of networks within a window, which from the past alone is one
+ * time. Caller owns *out. */
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 
@@ -318,6 +319,18 @@ typedef enum llap_evaluate_by {
     LLAP_EVALUATE_BY_ENTITY,   /* "entity" */
 } llap_evaluate_by;
 
+typedef enum llap_evaluate_gaps { /* what is hidden, of all columns but known and static ones */
+                                  LLAP_EVALUATE_GAPS_DEFAULT,
+                                  LLAP_EVALUATE_GAPS_RANDOM,  /* "random": 30 % of all values, the
+                                                                 default */
+                                  LLAP_EVALUATE_GAPS_OUTAGES, /* "outages": single variables and
+                                                                 whole rows for 6 to 48 hours */
+                                  LLAP_EVALUATE_GAPS_ROWS, /* "rows": whole rows for 6 to 48 hours
+                                                            */
+                                  LLAP_EVALUATE_GAPS_DEAD, /* "dead": one target of an entity for
+                                                              two weeks */
+} llap_evaluate_gaps;
+
 typedef struct llap_evaluate_opts {
     llap_evaluate_task task;
     llap_evaluate_part part;
@@ -343,18 +356,20 @@ typedef struct llap_evaluate_opts {
     const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,
                        * time, variable, truth, mean, quantiles; against reads it */
     int                 keep_samples; /* keep the samples in the place of mean and quantiles */
-    llap_forecast_total total; /* score sums, as llap_forecast answers them, where all of their
-                                * values were observed; a score in deviations is that of the mean */
-    const char *statics;       /* option `static`, as llap_forecast_opts has it */
+    llap_forecast_total total;  /* score sums, as llap_forecast answers them, where all of their
+                                 * values were observed; a score in deviations is that of the mean */
+    const char        *statics; /* option `static`, as llap_forecast_opts has it */
+    llap_evaluate_gaps gaps;    /* of task impute */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of
  * all pairs of samples), squared and absolute error, coverage, and by how much the model is better,
  * with the 95 % interval of a paired bootstrap over days. As a table, or as JSON with everything
  * else: quantile losses, widths, PIT, energy score, by step, in the units of the data. To impute is
- * to hide 30 % of the values and to fill them, from both sides and from the past; stride, samples
- * and with are then refused.
- * Either of table and json may be NULL: not wanted. Caller owns both texts (llap_text_free). */
+ * to hide values as `gaps` says and to fill them, from both sides and from the past; stride,
+ * samples and with are then refused, and keep lists the hidden values: entity, time, variable,
+ * truth, mean, quantiles (empty of columns that are not filled). Either of table and json may be
+ * NULL: not wanted. Caller owns both texts (llap_text_free). */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
                                    const llap_evaluate_opts *o, char **table, char **json);
 

@@ -30,26 +30,28 @@ LLAP_API llap_status llap_scores_create(const llap_model *m, const llap_panel *p
 LLAP_API void        llap_scores_destroy(llap_scores *s); /* NULL is fine */
 
 typedef struct llap_scores_info {
-    const char        *task, *part;     /* "forecast", "impute"; "train", "val", "test" */
-    int64_t            n_windows;       /* that were scored */
-    int64_t            n_samples, seed; /* n_samples: 0 of imputations, as stride */
-    int64_t            stride, step;    /* ticks from window to window, and from step to step */
-    int64_t            n_forecasters;   /* the first is the model */
-    int64_t            n_own;           /* the first so many are the model and its parts */
-    const char *const *forecasters;     /* [n_forecasters] names */
-    int64_t            n_variables;     /* the targets of the model */
-    const char *const *variables;       /* [n_variables] names */
-    int64_t            n_steps;         /* rows of llap_scores_by_step */
-    int64_t            n_entities;      /* rows of llap_scores_by_entity; 0: not asked for */
-    const char *const *entities;        /* [n_entities] names */
-    const char        *unit;            /* that a bootstrap draws: "day", "entity", "horizon" */
-    int64_t            n_units, run;    /* how many there are; drawn together in runs of */
-    int64_t            n_draws;         /* 0: differences have no intervals */
-    int64_t            n_uncovered;     /* windows left out: the file of against lacks them */
-    const char        *total;           /* what was added up: "horizon", "entities", "both"; or
-                                         * NULL: single values were scored */
-    int64_t n_sums, n_sums_left_out;    /* of all variables; without some of their values */
-    int64_t n_origins_left_out;         /* from which not all entities are forecast */
+    const char        *task, *part;      /* "forecast", "impute"; "train", "val", "test" */
+    int64_t            n_windows;        /* that were scored */
+    int64_t            n_samples, seed;  /* n_samples: 0 of imputations, as stride */
+    int64_t            stride, step;     /* ticks from window to window, and from step to step */
+    int64_t            n_forecasters;    /* the first is the model */
+    int64_t            n_own;            /* the first so many are the model and its parts */
+    const char *const *forecasters;      /* [n_forecasters] names */
+    int64_t            n_variables;      /* the targets of the model */
+    const char *const *variables;        /* [n_variables] names */
+    int64_t            n_steps;          /* rows of llap_scores_by_step */
+    int64_t            n_entities;       /* rows of llap_scores_by_entity; 0: not asked for */
+    const char *const *entities;         /* [n_entities] names */
+    const char        *unit;             /* that a bootstrap draws: "day", "entity", "horizon" */
+    int64_t            n_units, run;     /* how many there are; drawn together in runs of */
+    int64_t            n_draws;          /* 0: differences have no intervals */
+    int64_t            n_uncovered;      /* windows left out: the file of against lacks them */
+    const char        *total;            /* what was added up: "horizon", "entities", "both"; or
+                                          * NULL: single values were scored */
+    int64_t     n_sums, n_sums_left_out; /* of all variables; without some of their values */
+    int64_t     n_origins_left_out;      /* from which not all entities are forecast */
+    const char *gaps; /* of imputations what was hidden: "random", "outages", "rows", "dead"; else
+                       * NULL */
 } llap_scores_info;
 
 LLAP_API const llap_scores_info *llap_scores_about(const llap_scores *s);

@@ -18,6 +18,7 @@ static const llap_option own[] = {
 
 static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "task" },
+    { .table = llap_evaluate_options, .option = "gaps" },
     { .table = llap_evaluate_options, .option = "part", .name = "split" },
     { .table = llap_evaluate_options, .option = "stride", .arg = "SPAN" },
     { .table = llap_evaluate_options, .option = "samples", .letter = 'n' },
@@ -111,10 +112,13 @@ const cli_command cmd_evaluate = {
         "the truth, and by how much the model is better, with the 95 % interval of a\n"
         "paired bootstrap over days (over entities where those were split). --json has\n"
         "everything: quantile losses, widths, PIT, energy score, by step, in the units of\n"
-        "the data. With --task impute 30 % of the values are hidden and filled: by the\n"
-        "model from both sides and from the past alone, by linear interpolation and the\n"
-        "last value with their empirical errors; --stride, --samples and --with are of\n"
-        "forecasts alone.\n"
+        "the data. With --task impute values are hidden and filled: by the model from both\n"
+        "sides and from the past alone, by linear interpolation and the last value with\n"
+        "their empirical errors; --stride, --samples and --with are of forecasts alone.\n"
+        "--gaps says what is hidden: 30 % of the values of all columns (random), variables\n"
+        "and whole rows for 6 to 48 hours and 10 % besides (outages), whole rows alone\n"
+        "(rows), or one target of an entity for two weeks, then another (dead). --keep\n"
+        "then lists the hidden values and what fills them.\n"
         "\n"
         "--against FILE scores forecasts of your own on the windows that they cover, of\n"
         "which every scored value must be answered. Columns entity, origin (the time of\n"
@@ -123,6 +127,7 @@ const cli_command cmd_evaluate = {
         "with them which windows are asked; --stride 1 asks from every row.",
     .example = "  llapdiff evaluate air.safetensors air.csv\n"
                "  llapdiff evaluate air.safetensors air.csv --season 24h,7d --units\n"
+               "  llapdiff evaluate air.safetensors air.csv --task impute --gaps outages\n"
                "  llapdiff evaluate air.safetensors air.csv --keep asked.csv\n"
                "  llapdiff evaluate air.safetensors air.csv --against mine.csv",
     .min_operands = 2,

@@ -21,8 +21,8 @@ void ll_filling_destroy(ll_filling *f)
 {
     if (f == NULL) return;
     for (int64_t v = 0; f->name != NULL && v < f->n_vars; v++) ll_free(f->name[v]);
-    void *const arrays[] = { f->name, f->target, f->used,   f->scale,  f->kernel,
-                             f->far,  f->near,   f->cov[0], f->cov[1], f->quantile };
+    void *const arrays[] = { f->name,   f->target, f->used,   f->scale,  f->kernel,  f->far,
+                             f->unrest, f->near,   f->cov[0], f->cov[1], f->quantile };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     ll_trees_deinit(&f->trees[0]);
     ll_trees_deinit(&f->trees[1]);
@@ -37,19 +37,20 @@ llap_status ll_filling_create(int64_t n_vars, int64_t n_entities, int64_t n_near
     if (f == NULL) return LLAP_ENOMEM;
     *f = (ll_filling){ .n_vars = n_vars, .n_entities = n_entities, .n_near = n_near };
     f->n_groups = n_entities <= LL_FILL_GROUPS ? n_entities + 1 : 1;
-    const size_t S = (size_t)ll_fill_slots(f), cov = (size_t)f->n_groups * 2 * S * S;
+    const size_t S = (size_t)ll_fill_slots(f), cov = (size_t)f->n_groups * LL_FILL_LENGTHS * S * S;
     f->name = ll_new(V, sizeof *f->name);
     f->target = ll_new(V, sizeof *f->target);
     f->used = ll_new(V, sizeof *f->used);
     f->scale = ll_new(V, sizeof *f->scale);
     f->kernel = ll_new(V, sizeof *f->kernel);
     f->far = ll_new(V, sizeof *f->far);
+    f->unrest = ll_new(V, sizeof *f->unrest);
     f->near = ll_new((size_t)(n_entities * n_near) + 1, sizeof *f->near);
     f->cov[0] = ll_new(V * cov, sizeof **f->cov);
     f->cov[1] = ll_new(V * cov, sizeof **f->cov);
-    f->quantile = ll_new(V * 2 * LL_FILL_LEVELS, sizeof *f->quantile);
-    if (f->name && f->target && f->used && f->scale && f->kernel && f->far && f->near &&
-        f->cov[0] && f->cov[1] && f->quantile)
+    f->quantile = ll_new(V * LL_FILL_KINDS * LL_FILL_LEVELS, sizeof *f->quantile);
+    if (f->name && f->target && f->used && f->scale && f->kernel && f->far && f->unrest &&
+        f->near && f->cov[0] && f->cov[1] && f->quantile)
         return LLAP_OK;
     ll_filling_destroy(f);
     *out = NULL;
@@ -58,6 +59,6 @@ llap_status ll_filling_create(int64_t n_vars, int64_t n_entities, int64_t n_near
 
 void ll_fill_quantiles(const ll_filling *f, int64_t v, const ll_fill_answer *a, double *u)
 {
-    const double *q = f->quantile + (v * 2 + a->far) * LL_FILL_LEVELS;
+    const double *q = f->quantile + (v * LL_FILL_KINDS + a->kind) * LL_FILL_LEVELS;
     for (int i = 0; i < LL_FILL_LEVELS; i++) u[i] = a->mean + a->sd * q[i];
 }

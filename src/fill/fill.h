@@ -5,8 +5,11 @@
  *   smooth.c    a cell by its own variable: the readings around it
  *   matched.h   what the other sensors say: matched residuals and their covariance; matched.c
  *   trees.h     boosted trees; trees.c
+ *   unrest.c    how far off answers are around a cell
  *   rest.h      what the closed form leaves, by trees; rest.c
- *   fit.h       fitting all of it on readings hidden on purpose; fit.c, hide.c
+ *   draw.h      draws of gaps that belong together; draw.c
+ *   hide.h      what is hidden on purpose: random cells, outages, rows, dead sensors; hide.c
+ *   fit.h       fitting all of it on hidden readings; fit.c, fit_spread.c, fit_rest.c
  *
  * May touch: base, base/rng, anchor/process, anchor/chain. */
 
@@ -15,7 +18,7 @@
  *
  *     ll_fill_table t;                                     the readings, scaled (ll_fill_scale_u)
  *     st = ll_fill_table_index(f, &t);
- *     if (st == LLAP_OK) st = ll_fill_pass(f, &t, 0, full), st = ll_fill_pass(f, &t, 1, full);
+ *     if (st == LLAP_OK) st = ll_fill_table_fill(f, &t, progress, full);
  *     ll_fill_ask(f, &t, full, v, row, n, a);
  *     ll_fill_quantiles(f, v, &a[i], u), y = ll_fill_scale_y(&f->scale[v], u[k]);
  *
@@ -25,6 +28,7 @@
 
 #include "fill/trees.h"
 
+#include <llapdiff/progress.h>
 #include <llapdiff/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +39,9 @@ enum {
     LL_FILL_NEAR = 16,   /* neighbours at most */
     LL_FILL_GROUPS = 64, /* entities with covariances of their own at most */
     LL_FILL_LEVELS = 7,  /* .025 .1 .25 .5 .75 .9 .975 */
-    LL_FILL_AROUND = 8,  /* readings looked at on each side */
+    LL_FILL_LENGTHS = 3, /* of gaps: short, long, and far from any reading: dead */
+    LL_FILL_KINDS = 2 * LL_FILL_LENGTHS,   /* by length: some source is read; then none is */
+    LL_FILL_AROUND = 8,                    /* readings looked at on each side */
     LL_FILL_LOOK = 2 * LL_FILL_AROUND + 4, /* and those of a day and two days before and after */
     LL_FILL_SLOTS = LL_FILL_VARS + LL_FILL_NEAR, /* the own residual and those of the sources */
 };
@@ -66,11 +72,12 @@ typedef struct ll_filling {
     ll_fill_scale  *scale;      /* [n_vars] */
     ll_fill_kernel *kernel;     /* [n_vars] */
     double         *far;        /* [n_vars] b above it: a long gap */
+    double         *unrest;     /* [n_vars] with which power of the unrest the spread grows */
     int32_t        *near;       /* [n_entities,n_near] best first; -1: none */
-    double  *cov[2];   /* of pass 1 and 2: [n_vars,n_groups,2,slots,slots]; short and long gaps */
-    double  *quantile; /* [n_vars,2,LL_FILL_LEVELS] of (u - mean) / sd */
-    ll_trees trees[2]; /* of the rest: its median, and the logarithm of its scale */
-    bool     rest;     /* they are used */
+    double         *cov[2];     /* of pass 1 and 2: [n_vars,n_groups,LL_FILL_LENGTHS,slots,slots] */
+    double         *quantile;   /* [n_vars,LL_FILL_KINDS,LL_FILL_LEVELS] of (u - mean) / sd */
+    ll_trees        trees[2];   /* of the rest: its median, and the logarithm of its scale */
+    bool            rest;       /* they are used */
 } ll_filling;
 
 static inline int64_t ll_fill_slots(const ll_filling *f) { return f->n_vars + f->n_near; }
@@ -91,6 +98,7 @@ typedef struct ll_fill_table {
     int32_t *before; /* [n_vars,n_rows] so many readings before a row, of all entities before it */
     int32_t *read;   /* [n_vars,n_rows] their rows, one after another */
     int32_t *same;   /* [n_rows,n_near] row of the neighbour at that time; -1: none */
+    double  *unrest; /* [n_vars,n_rows] made by ll_fill_unrest, owned; NULL: not yet */
 } ll_fill_table;
 
 /* Finds its way in a table, for f's neighbours. Again after u has changed. */
@@ -99,12 +107,28 @@ void        ll_fill_table_deinit(ll_fill_table *t); /* what the index has made *
 
 /* Values for every cell, full [n_vars,n_rows]: readings where there are some, else pass 0: means of
  * the own smoother; pass 1: the answers of pass 1, given what pass 0 has left in full. */
-llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, double *full);
+llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
+                         llap_progress progress, double *full);
+
+/* The mean distance of readings of targets around each cell from what they would have been filled
+ * by, in deviations; about 1. full as pass 1 has left it. */
+llap_status ll_fill_unrest(const ll_filling *f, ll_fill_table *t, const double *full,
+                           llap_progress progress);
+
+/* Index, both passes and unrest. LLAP_ECANCELLED where progress says so. */
+llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, llap_progress progress,
+                               double *full);
 
 typedef struct ll_fill_answer {
     double mean, sd;
-    bool   far;
+    int    kind; /* 0 .. LL_FILL_KINDS - 1 */
 } ll_fill_answer;
+
+/* Trees do not answer about it: of too few sensors that died have they learnt. */
+static inline bool ll_fill_dead(const ll_fill_answer *a)
+{
+    return a->kind % LL_FILL_LENGTHS == LL_FILL_LENGTHS - 1;
+}
 
 /* Cells of variable v, by all but their own readings; full as pass 1 has left it. out [n]. */
 void ll_fill_ask(const ll_filling *f, const ll_fill_table *t, const double *full, int64_t v,

@@ -9,11 +9,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { EXAMPLES = 500, CELLS = 40000, CELLS_LEAST = 4000, PAIRED = 1000, PAIRED_LEAST = 50 };
+enum {
+    CELLS_SMALL = 1200000,
+    EXAMPLES = 500,
+    CELLS = 40000,
+    CELLS_LEAST = 4000,
+    PAIRED = 1000,
+    PAIRED_LEAST = 50
+};
 
 static void fitting_deinit(fitting *g)
 {
-    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+    for (int c = 0; c < FILL_COPIES; c++) {
         ll_fill_table_deinit(&g->copy[c].t);
         ll_free(g->copy[c].t.u);
         ll_free(g->copy[c].hidden);
@@ -22,7 +29,9 @@ static void fitting_deinit(fitting *g)
     for (int v = 0; v < LL_FILL_VARS; v++) {
         ll_free(g->of[v].row);
         ll_free(g->of[v].cell);
+        ll_free(g->apart[v]);
     }
+    ll_free(g->block);
     ll_free(g->u);
 }
 
@@ -145,7 +154,17 @@ static llap_status copy_init(fitting *g, int c)
     k->hidden = ll_new(n, 1);
     if (k->t.u == NULL || k->full == NULL || k->hidden == NULL) return LLAP_ENOMEM;
     memcpy(k->t.u, g->u, n * sizeof *k->t.u);
-    ll_fill_hide(&k->t, g->f->day ? 1 : g->f->step, (ll_fill_pattern)c, g->d->seed, k->hidden);
+    uint8_t mortal[LL_FILL_VARS];
+    for (int64_t v = 0; v < g->f->n_vars; v++) mortal[v] = g->f->target[v] >= 0;
+    static const ll_fill_pattern pattern[FILL_FEW] = { LL_FILL_RANDOM, LL_FILL_OUTAGES,
+                                                       LL_FILL_DEAD };
+    const ll_fill_hiding         how = { .pattern = pattern[c % FILL_FEW],
+                                         .unit = g->f->day ? 1 : g->f->step,
+                                         .stays = g->d->by_entity,
+                                         .mortal = mortal,
+                                         .deaths = 3,
+                                         .seed = g->d->seed + 1000 * (uint64_t)(c / FILL_FEW) };
+    ll_fill_hide(&k->t, &how, k->hidden);
     for (size_t i = 0; i < n; i++)
         if (k->hidden[i]) k->t.u[i] = NAN;
     return ll_fill_table_index(g->f, &k->t);
@@ -157,10 +176,10 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
     const int64_t most =
         g->f->target[v] >= 0 && CELLS / n_targets > CELLS_LEAST ? CELLS / n_targets : CELLS_LEAST;
     cells *s = &g->of[v];
-    s->row = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->row);
-    s->cell = ll_new((size_t)(LL_FILL_PATTERNS * (most + 1)), sizeof *s->cell);
+    s->row = ll_new((size_t)(g->n_copies * (most + 1)), sizeof *s->row);
+    s->cell = ll_new((size_t)(g->n_copies * (most + 1)), sizeof *s->cell);
     if (s->row == NULL || s->cell == NULL) return LLAP_ENOMEM;
-    for (int c = 0; c < LL_FILL_PATTERNS; c++) {
+    for (int c = 0; c < g->n_copies; c++) {
         const uint8_t *hidden = g->copy[c].hidden + v * n_rows;
         int64_t        all = 0, seen = 0;
         s->of_copy[c] = s->n;
@@ -169,13 +188,13 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
         for (int64_t r = 0; r < n_rows; r++)
             if (hidden[r] && seen++ % every == 0) s->row[s->n++] = r;
     }
-    s->of_copy[LL_FILL_PATTERNS] = s->n;
+    s->of_copy[g->n_copies] = s->n;
     return LLAP_OK;
 }
 
 static llap_status fit_kernel(fitting *g, int64_t v)
 {
-    const copy      *k = &g->copy[LL_FILL_RANDOM];
+    const copy      *k = &g->copy[0]; /* at random */
     const cells     *s = &g->of[v];
     const int64_t    every = s->of_copy[1] / EXAMPLES + 1;
     ll_fill_example *x = ll_new(EXAMPLES, sizeof *x);
@@ -206,7 +225,7 @@ static void measure_cells(fitting *g, int64_t v)
     ll_fill_lags_init(&l, &g->f->kernel[v], g->f->step);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < s->n; i++) {
-        const copy *k = &g->copy[copy_of(s, i)];
+        const copy *k = fill_copy_of(g, s, i);
         ll_fill_residuals(g->f, &l, &k->t, k->full, v, s->row[i], g->u[v * k->t.n_rows + s->row[i]],
                           &s->cell[i]);
     }
@@ -225,108 +244,157 @@ static llap_status find_far(fitting *g, int64_t v)
     return LLAP_OK;
 }
 
-/* Covariances of a pass by the training cells. */
-static llap_status fit_cov(fitting *g, int pass, int64_t v)
+/* ---- covariances, of all training cells and of those outside of each block ---- */
+
+static llap_status make_blocks(fitting *g)
 {
-    const cells    *s = &g->of[v];
-    ll_fill_moments m;
-    llap_status     st = ll_fill_moments_init(&m, g->f);
-    for (int64_t i = 0; st == LLAP_OK && i < s->n; i++)
-        if (g->d->train[s->row[i]])
-            ll_fill_moments_add(&m, ll_fill_group(g->f, &g->d->table, s->row[i]),
-                                s->cell[i].b > g->f->far[v], s->cell[i].d);
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int64_t i = 0; i < (st == LLAP_OK ? 2 * g->f->n_groups : 0); i++)
-        ll_fill_moments_cov(&m, i / 2, i % 2, ll_fill_cov(g->f, pass, v, i / 2, i % 2));
-    ll_fill_moments_deinit(&m);
-    return st;
-}
-
-/* ---- spread and score ---- */
-
-const double fill_level[LL_FILL_LEVELS] = { .025, .1, .25, .5, .75, .9, .975 };
-
-double ll_fill_crps(const double *q, double truth)
-{
-    static const double c[LL_FILL_LEVELS] = { .05, .1125, .2, .25, .2, .1125, .05 };
-    double              sum = 0;
-    for (int i = 0; i < LL_FILL_LEVELS; i++) {
-        const double off = truth - q[i];
-        sum += c[i] / .975 * fmax(fill_level[i] * off, (fill_level[i] - 1) * off);
+    const ll_fill_table *t = &g->d->table;
+    double               first = INFINITY, last = -INFINITY;
+    g->block = ll_new((size_t)t->n_rows + 1, 1);
+    if (g->block == NULL) return LLAP_ENOMEM;
+    for (int64_t r = 0; r < t->n_rows; r++)
+        if (g->d->train[r]) first = fmin(first, t->t[r]), last = fmax(last, t->t[r]);
+    for (int64_t r = 0; r < t->n_rows; r++) {
+        const double part = g->d->by_entity ? (double)t->entity[r] / (double)t->n_entities
+                                            : (t->t[r] - first) / (last - first);
+        const double b = floor(FILL_BLOCKS * part);
+        g->block[r] = (int8_t)(b >= 0 && b < FILL_BLOCKS ? b : FILL_BLOCKS - 1);
     }
-    return 2 * sum;
-}
-
-ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i)
-{
-    const cells        *s = &g->of[v];
-    const ll_fill_cell *c = &s->cell[i];
-    const bool          far = c->b > g->f->far[v];
-    const int64_t       group = ll_fill_group(g->f, &g->d->table, s->row[i]);
-    ll_fill_answer      a = ll_fill_combine(g->f, ll_fill_cov(g->f, 1, v, group, far), c);
-    a.far = far;
-    return a;
-}
-
-/* Quantiles of (u - mean) / sd over all hidden cells, by length; those of all where few. */
-static llap_status fit_quantiles(fitting *g, int64_t v)
-{
-    enum { FEW = 100 };
-    const cells *s = &g->of[v];
-    double      *z = ll_new(3 * (size_t)s->n + 3, sizeof *z), *all = z + 2 * s->n;
-    size_t       n[2] = { 0 };
-    if (z == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < s->n; i++) {
-        const ll_fill_answer a = fill_answer_of(g, v, i);
-        all[i] = (s->cell[i].mean + s->cell[i].b * s->cell[i].d[0] - a.mean) / a.sd;
-        z[(a.far ? (size_t)s->n : 0) + n[a.far]++] = all[i];
-    }
-    ll_sort_doubles(all, (size_t)s->n);
-    for (int far = 0; far < 2; far++) {
-        const bool    few = n[far] < FEW;
-        double       *x = few ? all : z + far * s->n;
-        const size_t  count = few ? (size_t)s->n : n[far];
-        double *const q = g->f->quantile + (v * 2 + far) * LL_FILL_LEVELS;
-        ll_sort_doubles(x, count);
-        for (int i = 0; i < LL_FILL_LEVELS; i++)
-            q[i] = count > 0 ? ll_quantile(x, count, fill_level[i]) : 0;
-    }
-    ll_free(z);
     return LLAP_OK;
 }
 
-/* CRPS of hidden validation cells, in deviations of training; *n counts them. */
-static double score_cells(const fitting *g, int64_t v, double *n)
+static void make_covs(const ll_fill_moments *m, double *cov)
 {
-    const ll_fill_scale *s = &g->f->scale[v];
-    double               sum = 0;
-    for (int64_t i = 0; i < g->of[v].n; i++) {
-        const int64_t row = g->of[v].row[i];
-        double        q[LL_FILL_LEVELS];
-        if (g->d->train[row]) continue;
-        const ll_fill_answer a = fill_answer_of(g, v, i);
-        ll_fill_quantiles(g->f, v, &a, q);
-        for (int k = 0; k < LL_FILL_LEVELS; k++) q[k] = ll_fill_scale_y(s, q[k]) / s->sd;
-        sum += ll_fill_crps(q, g->d->table.u[v * g->d->table.n_rows + row] / s->sd);
-        ++*n;
+    const int64_t each = m->slots * m->slots;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < LL_FILL_LENGTHS * m->n_groups; i++)
+        ll_fill_moments_cov(m, i / LL_FILL_LENGTHS, (int)(i % LL_FILL_LENGTHS), cov + i * each);
+}
+
+static llap_status leave_blocks_out(fitting *g, int64_t v, const ll_fill_moments *m)
+{
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
+    llap_status   st = LLAP_OK;
+    g->apart[v] = ll_new(FILL_BLOCKS, (size_t)each * sizeof **g->apart);
+    if (g->apart[v] == NULL) return LLAP_ENOMEM;
+    for (int b = 0; b < FILL_BLOCKS && st == LLAP_OK; b++) {
+        ll_fill_moments others;
+        st = ll_fill_moments_init(&others, g->f);
+        for (int k = 0; k < FILL_BLOCKS && st == LLAP_OK; k++)
+            if (k != b) ll_fill_moments_merge(&others, &m[k]);
+        if (st == LLAP_OK) make_covs(&others, g->apart[v] + b * each);
+        ll_fill_moments_deinit(&others);
     }
-    return sum;
+    return st;
+}
+
+/* Covariances of the dead become those of long gaps. */
+static void take_long(const fitting *g, double *cov)
+{
+    const int64_t S = ll_fill_slots(g->f);
+    for (int64_t i = 0; i < g->f->n_groups; i++)
+        memcpy(cov + (i * LL_FILL_LENGTHS + 2) * S * S, cov + (i * LL_FILL_LENGTHS + 1) * S * S,
+               (size_t)(S * S) * sizeof *cov);
+}
+
+/* whole: validation's cells, too. */
+static llap_status fit_cov(fitting *g, int pass, int64_t v, bool whole)
+{
+    const cells    *s = &g->of[v];
+    ll_fill_moments m[FILL_BLOCKS + 1] = { { 0 } }, *all = &m[FILL_BLOCKS];
+    llap_status     st = LLAP_OK;
+    for (int b = 0; b <= FILL_BLOCKS && st == LLAP_OK; b++) st = ll_fill_moments_init(&m[b], g->f);
+    for (int64_t i = 0; st == LLAP_OK && i < s->n; i++) {
+        const int64_t row = s->row[i];
+        const int     length = ll_fill_length(g->f, &fill_copy_of(g, s, i)->t, v, row, &s->cell[i]);
+        if (!whole && !g->d->train[row]) continue;
+        ll_fill_moments_add(&m[g->block[row]], ll_fill_group(g->f, &g->d->table, row), length,
+                            s->cell[i].d);
+    }
+    for (int b = 0; b < FILL_BLOCKS && st == LLAP_OK; b++) ll_fill_moments_merge(all, &m[b]);
+    if (st == LLAP_OK) make_covs(all, ll_fill_cov(g->f, pass, v, 0, 0));
+    if (st == LLAP_OK && pass == 1 && !whole) st = leave_blocks_out(g, v, m);
+    if (st == LLAP_OK && (pass == 0 || (whole && !g->own_dead)))
+        take_long(g, ll_fill_cov(g->f, pass, v, 0, 0));
+    for (int b = 0; b <= FILL_BLOCKS; b++) ll_fill_moments_deinit(&m[b]);
+    return st;
+}
+
+/* ---- dead sensors ---- */
+
+/* Sums of distances of the dead training cells of a target, out of their blocks: by the covariances
+ * of long gaps, and by their own. room: for the covariances of a variable. */
+static void judge_dead(const fitting *g, int64_t v, int block, double *room, double *sum)
+{
+    const cells  *s = &g->of[v];
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
+    const double *cov = g->apart[v] + block * each;
+    memcpy(room, cov, (size_t)each * sizeof *room);
+    take_long(g, room);
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t        row = s->row[i];
+        const ll_fill_table *t = &fill_copy_of(g, s, i)->t;
+        const ll_fill_cell  *c = &s->cell[i];
+        if (!g->d->train[row] || g->block[row] != block || ll_fill_length(g->f, t, v, row, c) < 2)
+            continue;
+        for (int own = 0; own < 2; own++)
+            sum[own] += fabs(c->mean + c->b * c->d[0] -
+                             ll_fill_combine(g->f, own ? cov : room, t, v, row, c).mean);
+    }
+}
+
+/* Few sensors die in training, and each of them for many cells: their own covariances are used
+ * where they are better for other dead sensors, by 2 % of all targets together. */
+static llap_status settle_dead(fitting *g)
+{
+    const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
+    double       *room = ll_new((size_t)each, sizeof *room), sum[2] = { 0 };
+    if (room == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < g->f->n_vars * FILL_BLOCKS; i++)
+        if (g->f->target[i / FILL_BLOCKS] >= 0)
+            judge_dead(g, i / FILL_BLOCKS, (int)(i % FILL_BLOCKS), room, sum);
+    g->own_dead = sum[1] < 0.98 * sum[0];
+    for (int64_t v = 0; v < g->f->n_vars && !g->own_dead; v++) {
+        if (g->f->target[v] < 0) continue;
+        take_long(g, ll_fill_cov(g->f, 1, v, 0, 0));
+        for (int b = 0; b < FILL_BLOCKS; b++) take_long(g, g->apart[v] + b * each);
+    }
+    ll_free(room);
+    return LLAP_OK;
 }
 
 /* ---- all of it ---- */
+
+static llap_status fit_kernels(fitting *g)
+{
+    const int64_t V = g->f->n_vars;
+    int           worst = LLAP_OK;
+    llap_status   st = LLAP_OK;
+    for (int64_t first = 0; first < V && st == LLAP_OK; first += 2) { /* a second or so */
+        const int64_t end = V - first < 2 ? V : first + 2;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+        for (int64_t v = first; v < end; v++) {
+            const int one = (int)fit_kernel(g, v);
+            if (one > worst) worst = one;
+        }
+        st = worst == LLAP_OK ? fill_report(g, "kernels", end) : (llap_status)worst;
+    }
+    return st;
+}
 
 static llap_status fit_passes(fitting *g)
 {
     const ll_filling *f = g->f;
     llap_status       st = LLAP_OK;
     for (int pass = 0; pass < 2; pass++) {
-        for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++)
-            st = ll_fill_pass(f, &g->copy[c].t, pass, g->copy[c].full);
+        for (int c = 0; c < g->n_copies && st == LLAP_OK; c++)
+            st = ll_fill_pass(f, &g->copy[c].t, pass, g->d->progress, g->copy[c].full);
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (pass == 1 && f->target[v] < 0) continue;
             measure_cells(g, v);
             if (pass == 0) st = find_far(g, v);
-            if (st == LLAP_OK) st = fit_cov(g, pass, v);
+            if (st == LLAP_OK) st = fit_cov(g, pass, v, false);
+            if (st == LLAP_OK) st = fill_report(g, "covariances", v + 1);
         }
     }
     return st;
@@ -335,10 +403,9 @@ static llap_status fit_passes(fitting *g)
 llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
                            double *score)
 {
-    fitting     g = { .f = f, .d = d };
+    const bool  small = d->table.n_rows * f->n_vars <= CELLS_SMALL;
+    fitting     g = { .f = f, .d = d, .n_copies = trees && small ? FILL_COPIES : FILL_FEW };
     int64_t     n_targets = 0;
-    double      sum = 0, n = 0;
-    int         worst = LLAP_OK;
     llap_status st = LLAP_OK;
     assert(d->table.n_vars == f->n_vars);
     g.u = ll_new((size_t)(d->table.n_rows * f->n_vars), sizeof *g.u);
@@ -348,24 +415,16 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool
         n_targets += f->target[v] >= 0;
     }
     if (f->n_near > 0) find_near(&g);
-    for (int c = 0; c < LL_FILL_PATTERNS && st == LLAP_OK; c++) st = copy_init(&g, c);
+    for (int c = 0; c < g.n_copies && st == LLAP_OK; c++) st = copy_init(&g, c);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) st = list_cells(&g, v, n_targets);
-    if (st == LLAP_OK) {
-#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-        for (int64_t v = 0; v < f->n_vars; v++) {
-            const int one = (int)fit_kernel(&g, v);
-            if (one > worst) worst = one;
-        }
-        st = (llap_status)worst;
-    }
+    if (st == LLAP_OK) st = make_blocks(&g);
+    if (st == LLAP_OK) st = fit_kernels(&g);
     if (st == LLAP_OK) st = fit_passes(&g);
-    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
-        if (f->target[v] < 0) continue;
-        st = fit_quantiles(&g, v);
-        if (st == LLAP_OK) sum += score_cells(&g, v, &n);
-    }
-    *score = n > 0 ? sum / n : NAN;
+    if (st == LLAP_OK) st = settle_dead(&g);
+    if (st == LLAP_OK) st = fill_fit_spread(&g, score);
     if (st == LLAP_OK && trees) st = fill_fit_rest(&g, score);
+    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK && trees; v++)
+        if (f->target[v] >= 0) st = fit_cov(&g, 1, v, true);
     fitting_deinit(&g);
     return st;
 }

@@ -9,27 +9,18 @@
 #ifndef LL_FILL_FIT_H
 #define LL_FILL_FIT_H
 
-#include "fill/fill.h"
-
-typedef enum ll_fill_pattern {
-    LL_FILL_RANDOM,  /* 30 % of all cells */
-    LL_FILL_OUTAGES, /* a variable or a whole row for 6 to 48 hours, and 10 % of all cells */
-    LL_FILL_PATTERNS
-} ll_fill_pattern;
-
-/* What is hidden of a table: hidden [n_vars,n_rows], read cells alone. */
-void ll_fill_hide(const ll_fill_table *t, double unit, ll_fill_pattern p, uint64_t seed,
-                  uint8_t *hidden);
+#include "fill/hide.h"
 
 typedef struct ll_fill_data {
     ll_fill_table  table;     /* without its index; u in the units of the data */
     const uint8_t *train;     /* [n_rows] else validation */
     bool           by_entity; /* entities are independent */
     uint64_t       seed;
+    llap_progress  progress;
 } ll_fill_data;
 
 /* score: mean CRPS of hidden validation cells of targets, in deviations of training; NaN where
- * there are none. LLAP_ENOMEM. */
+ * there are none. LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
                            double *score);
 

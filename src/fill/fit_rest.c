@@ -10,7 +10,8 @@ enum { REST_LEAST = 2000 };
 
 static void rest_deinit(ll_rest *r)
 {
-    void *const arrays[] = { r->x, r->z, r->weight, r->train, r->half, r->median, r->scale };
+    void *const arrays[] = { r->x,    r->z,      r->weight, r->train,
+                             r->half, r->median, r->scale,  r->distance };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
 }
 
@@ -26,13 +27,14 @@ static void rest_cell(const fitting *g, int64_t v, int64_t i, ll_rest *r, int64_
 {
     const cells         *s = &g->of[v];
     const int64_t        row = s->row[i];
-    const ll_fill_table *t = &g->copy[copy_of(s, i)].t;
+    const ll_fill_table *t = &fill_copy_of(g, s, i)->t;
     const ll_fill_answer a = fill_answer_of(g, v, i);
     const double         week = g->f->day ? 168 : 168 * g->f->step;
     ll_rest_look(g->f, t, v, row, &s->cell[i], &a, r->x + at * r->n_columns);
     r->z[at] = (g->u[v * t->n_rows + row] - a.mean) / a.sd;
     r->weight[at] = unit_of(&g->f->scale[v], &a);
     r->train[at] = g->d->train[row];
+    r->dead[at] = ll_fill_dead(&a);
     const int64_t block = g->d->by_entity ? t->entity[row] : (int64_t)floor(t->t[row] / week);
     r->half[at] = block % 2 != 0;
 }
@@ -48,9 +50,12 @@ static llap_status rest_init(fitting *g, ll_rest *r)
     r->weight = ll_new(n, sizeof *r->weight);
     r->train = ll_new(n, 1);
     r->half = ll_new(n, 1);
+    r->dead = ll_new(n, 1);
     r->median = ll_new(n, sizeof *r->median);
     r->scale = ll_new(n, sizeof *r->scale);
-    if (!r->x || !r->z || !r->weight || !r->train || !r->half || !r->median || !r->scale)
+    r->distance = ll_new(n, sizeof *r->distance);
+    if (!r->x || !r->z || !r->weight || !r->train || !r->half || !r->median || !r->scale ||
+        !r->distance || !r->dead)
         return LLAP_ENOMEM;
     for (int64_t v = 0, at = 0; v < g->f->n_vars; v++) {
         if (g->f->target[v] < 0) continue;
@@ -65,22 +70,25 @@ static llap_status rest_init(fitting *g, ll_rest *r)
 
 /* Quantiles of one variable's (z - median)/scale, whose cells begin at `first`. */
 static llap_status rest_quantiles(const fitting *g, const ll_rest *r, int64_t v, int64_t first,
-                                  double *q)
+                                  fill_quantiles *q)
 {
     const int64_t n = g->of[v].n;
     double       *x = ll_new((size_t)n + 1, sizeof *x);
-    if (x == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (r->z[first + i] - r->median[first + i]) / r->scale[first + i];
-    ll_sort_doubles(x, (size_t)n);
-    for (int i = 0; i < LL_FILL_LEVELS; i++)
-        q[i] = q[LL_FILL_LEVELS + i] = n > 0 ? ll_quantile(x, (size_t)n, fill_level[i]) : 0;
+    int8_t       *kind = ll_new((size_t)n + 1, 1);
+    llap_status   st = x == NULL || kind == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        x[i] = r->z[first + i];
+        if (!r->dead[first + i]) x[i] = (x[i] - r->median[first + i]) / r->scale[first + i];
+        kind[i] = (int8_t)fill_answer_of(g, v, i).kind;
+    }
+    if (st == LLAP_OK) st = fill_quantiles_of(x, kind, n, q);
     ll_free(x);
-    return LLAP_OK;
+    ll_free(kind);
+    return st;
 }
 
 /* Sums of CRPS over the cells of validation of the half that nothing was stopped by, or of both:
- * without the trees, and with them and the quantiles q [n_vars,2,levels]. */
+ * without the trees, and with them and the quantiles q [n_vars,kinds,levels]. */
 static void rest_scores(const fitting *g, const ll_rest *r, const double *q, bool both, double *sum)
 {
     sum[0] = sum[1] = sum[2] = 0;
@@ -88,11 +96,11 @@ static void rest_scores(const fitting *g, const ll_rest *r, const double *q, boo
         const ll_fill_scale *s = &g->f->scale[v];
         for (int64_t i = 0; g->f->target[v] >= 0 && i < g->of[v].n; i++, at++) {
             const double truth = g->d->table.u[v * g->d->table.n_rows + g->of[v].row[i]] / s->sd;
-            if (r->train[at] || (!both && r->half[at] == 0)) continue;
+            if (r->train[at] || r->dead[at] || (!both && r->half[at] == 0)) continue;
             const ll_fill_answer a = fill_answer_of(g, v, i);
             for (int k = 0; k < 2; k++) {
                 const double *level_of =
-                    (k ? q : g->f->quantile) + (v * 2 + a.far) * LL_FILL_LEVELS;
+                    (k ? q : g->f->quantile) + (v * LL_FILL_KINDS + a.kind) * LL_FILL_LEVELS;
                 const double mean = a.mean + (k ? a.sd * r->median[at] : 0);
                 const double sd = a.sd * (k ? r->scale[at] : 1);
                 double       y[LL_FILL_LEVELS];
@@ -105,27 +113,40 @@ static void rest_scores(const fitting *g, const ll_rest *r, const double *q, boo
     }
 }
 
+/* Quantiles of all variables, as a filling keeps them. */
+static llap_status all_quantiles(const fitting *g, const ll_rest *r, double *out)
+{
+    fill_quantiles q[LL_FILL_VARS] = { 0 };
+    llap_status    st = LLAP_OK;
+    for (int64_t v = 0, at = 0; v < g->f->n_vars && st == LLAP_OK; v++) {
+        if (g->f->target[v] < 0) continue;
+        st = rest_quantiles(g, r, v, at, &q[v]);
+        at += g->of[v].n;
+    }
+    if (st == LLAP_OK) fill_quantiles_take(g->f, q, out);
+    return st;
+}
+
 llap_status fill_fit_rest(fitting *g, double *score)
 {
-    ll_rest     r;
-    double      sum[3];
-    double     *q = ll_new((size_t)g->f->n_vars * 2, LL_FILL_LEVELS * sizeof *q);
-    llap_status st = rest_init(g, &r);
+    const size_t n = (size_t)g->f->n_vars * LL_FILL_KINDS * LL_FILL_LEVELS;
+    ll_rest      r;
+    double       sum[3];
+    double      *q = ll_new(n, sizeof *q);
+    llap_status  st = rest_init(g, &r);
     if (st == LLAP_OK && q == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK && r.n >= REST_LEAST) st = ll_rest_fit(&r, g->d->seed, g->f->trees);
+    if (st == LLAP_OK && r.n >= REST_LEAST)
+        st = ll_rest_fit(&r, g->d->seed, g->d->progress, g->f->trees);
     if (st == LLAP_OK && g->f->trees[0].n > 0) {
-        for (int64_t v = 0, at = 0; v < g->f->n_vars && st == LLAP_OK; v++) {
-            if (g->f->target[v] < 0) continue;
-            st = rest_quantiles(g, &r, v, at, q + v * 2 * LL_FILL_LEVELS);
-            at += g->of[v].n;
-        }
-        rest_scores(g, &r, q, false, sum);
+        st = all_quantiles(g, &r, q);
+        if (st == LLAP_OK) rest_scores(g, &r, q, false, sum);
         g->f->rest = st == LLAP_OK && sum[1] < 0.995 * sum[0];
-        rest_scores(g, &r, q, true, sum);
     }
     if (g->f->rest) {
-        memcpy(g->f->quantile, q, (size_t)g->f->n_vars * 2 * LL_FILL_LEVELS * sizeof *q);
+        rest_scores(g, &r, q, true, sum);
         *score = sum[1] / sum[2];
+        memcpy(g->f->quantile, q, n * sizeof *q);
+        st = ll_rest_refit(&r, g->d->seed, g->d->progress, g->f->trees);
     } else {
         ll_trees_deinit(&g->f->trees[0]);
         ll_trees_deinit(&g->f->trees[1]);

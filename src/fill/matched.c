@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/eigen.h"
+#include "base/progress.h"
 
 #include <assert.h>
 #include <math.h>
@@ -68,11 +69,20 @@ void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill
     }
 }
 
-double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, bool far)
+double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, int length)
 {
     const int64_t S = ll_fill_slots(f);
-    assert(v < f->n_vars && group < f->n_groups);
-    return f->cov[pass] + ((v * f->n_groups + group) * 2 + far) * S * S;
+    assert(v < f->n_vars && group < f->n_groups && length >= 0 && length < LL_FILL_LENGTHS);
+    return f->cov[pass] + ((v * f->n_groups + group) * LL_FILL_LENGTHS + length) * S * S;
+}
+
+int ll_fill_length(const ll_filling *f, const ll_fill_table *t, int64_t v, int64_t row,
+                   const ll_fill_cell *c)
+{
+    const double days = 36 * (f->day ? 1 : f->step);
+    const bool   before = c->around[0] >= 0 && t->t[row] - t->t[c->around[0]] <= days;
+    const bool   after = c->around[2] >= 0 && t->t[c->around[2]] - t->t[row] <= days;
+    return !before && !after ? 2 : c->b > f->far[v];
 }
 
 int64_t ll_fill_group(const ll_filling *f, const ll_fill_table *t, int64_t row)
@@ -81,12 +91,15 @@ int64_t ll_fill_group(const ll_filling *f, const ll_fill_table *t, int64_t row)
     return f->n_groups > 1 && e >= 0 ? e : f->n_groups - 1;
 }
 
-ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_cell *c)
+ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_table *t,
+                               int64_t v, int64_t row, const ll_fill_cell *c)
 {
     const int64_t S = ll_fill_slots(f);
-    int64_t       at[LL_FILL_SLOTS];
-    double        K[LL_FILL_SLOTS * LL_FILL_SLOTS], x[LL_FILL_SLOTS], m = 0, left = cov[0];
-    int           n = 0;
+    const int     length = ll_fill_length(f, t, v, row, c);
+    cov += (ll_fill_group(f, t, row) * LL_FILL_LENGTHS + length) * S * S;
+    int64_t at[LL_FILL_SLOTS];
+    double  K[LL_FILL_SLOTS * LL_FILL_SLOTS], x[LL_FILL_SLOTS], m = 0, left = cov[0];
+    int     n = 0;
     for (int64_t i = 1; i < S; i++)
         if (!isnan(c->d[i])) at[n++] = i;
     for (int i = 0; i < n; i++) {
@@ -100,7 +113,9 @@ ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_
             left -= x[i] * cov[at[i]];
         }
     }
-    return (ll_fill_answer){ c->mean + c->b * m, c->b * sqrt(fmax(left, 1e-4 * cov[0])), false };
+    double sd = c->b * sqrt(fmax(left, 1e-4 * cov[0]));
+    if (t->unrest != NULL) sd *= pow(t->unrest[v * t->n_rows + row], f->unrest[v]);
+    return (ll_fill_answer){ c->mean + c->b * m, sd, length + (n == 0 ? LL_FILL_LENGTHS : 0) };
 }
 
 static ll_fill_answer answer(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
@@ -108,11 +123,8 @@ static ll_fill_answer answer(const ll_filling *f, const ll_fill_lags *l, const l
 {
     ll_fill_cell c;
     ll_fill_residuals(f, l, t, full, v, row, NAN, &c);
-    const bool     far = c.b > f->far[v];
-    ll_fill_answer a =
-        ll_fill_combine(f, ll_fill_cov(f, pass, v, ll_fill_group(f, t, row), far), &c);
-    a.far = far;
-    if (pass == 0 || !f->rest) return a;
+    const ll_fill_answer a = ll_fill_combine(f, ll_fill_cov(f, pass, v, 0, 0), t, v, row, &c);
+    if (pass == 0 || !f->rest || ll_fill_dead(&a)) return a;
     float x[LL_REST_COLUMNS];
     ll_rest_look(f, t, v, row, &c, &a, x);
     return ll_rest_answer(f, x, a);
@@ -127,34 +139,49 @@ void ll_fill_ask(const ll_filling *f, const ll_fill_table *t, const double *full
     for (int64_t i = 0; i < n; i++) out[i] = answer(f, &l, t, full, 1, v, row[i]);
 }
 
-llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, double *full)
+/* One cell of a pass that is not read. */
+static double fill_one(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
+                       const double *was, int pass, int64_t v, int64_t row)
+{
+    ll_fill_look look;
+    if (pass > 0) return answer(f, l, t, was, 0, v, row).mean;
+    ll_fill_smooth(f, l, t, v, row, &look);
+    return look.mean;
+}
+
+llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
+                         llap_progress progress, double *full)
 {
     const int64_t n = t->n_rows;
-    double       *was = NULL;
-    if (pass > 0) {
-        was = ll_new((size_t)(n * t->n_vars), sizeof *was);
-        if (was == NULL) return LLAP_ENOMEM;
-        memcpy(was, full, (size_t)(n * t->n_vars) * sizeof *was);
-    }
-    for (int64_t v = 0; v < f->n_vars; v++) {
+    const size_t  all = (size_t)(n * t->n_vars);
+    double       *was = pass > 0 ? ll_new(all, sizeof *was) : NULL;
+    llap_status   st = pass > 0 && was == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && pass > 0) memcpy(was, full, all * sizeof *was);
+    for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
         ll_fill_lags l;
         ll_fill_lags_init(&l, &f->kernel[v], f->step);
+        for (int64_t r = 0; r < n && st == LLAP_OK; r += LL_FILL_AT_ONCE) {
+            const int64_t end = n - r < LL_FILL_AT_ONCE ? n : r + LL_FILL_AT_ONCE;
 #pragma omp parallel for schedule(static)
-        for (int64_t r = 0; r < n; r++) {
-            double      *to = &full[v * n + r];
-            ll_fill_look look;
-            *to = t->u[v * n + r];
-            if (!isnan(*to)) continue;
-            if (pass > 0) {
-                *to = answer(f, &l, t, was, 0, v, r).mean;
-            } else {
-                ll_fill_smooth(f, &l, t, v, r, &look);
-                *to = look.mean;
+            for (int64_t i = r; i < end; i++) {
+                const double u = t->u[v * n + i];
+                full[v * n + i] = isnan(u) ? fill_one(f, &l, t, was, pass, v, i) : u;
             }
+            st = ll_report(progress, &(llap_progress_event){ "filling", v, f->n_vars, "variables",
+                                                             f->name[v] });
         }
     }
     ll_free(was);
-    return LLAP_OK;
+    return st;
+}
+
+llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, llap_progress progress,
+                               double *full)
+{
+    llap_status st = ll_fill_table_index(f, t);
+    for (int pass = 0; pass < 2 && st == LLAP_OK; pass++)
+        st = ll_fill_pass(f, t, pass, progress, full);
+    return st == LLAP_OK ? ll_fill_unrest(f, t, full, progress) : st;
 }
 
 /* ---- covariances ---- */
@@ -162,7 +189,7 @@ llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, 
 llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f)
 {
     const int64_t S = ll_fill_slots(f);
-    const size_t  n = (size_t)(f->n_groups * 2 * S * S);
+    const size_t  n = (size_t)(f->n_groups * LL_FILL_LENGTHS * S * S);
     *m = (ll_fill_moments){ .n_groups = f->n_groups, .slots = S };
     m->sum = ll_new(n, sizeof *m->sum);
     m->n = ll_new(n, sizeof *m->n);
@@ -175,9 +202,16 @@ void ll_fill_moments_deinit(ll_fill_moments *m)
     ll_free(m->n);
 }
 
-void ll_fill_moments_add(ll_fill_moments *m, int64_t group, bool far, const double *d)
+void ll_fill_moments_merge(ll_fill_moments *m, const ll_fill_moments *more)
 {
-    const int64_t S = m->slots, at = (group * 2 + far) * S * S;
+    const int64_t n = m->n_groups * LL_FILL_LENGTHS * m->slots * m->slots;
+    assert(m->n_groups == more->n_groups && m->slots == more->slots);
+    for (int64_t i = 0; i < n; i++) m->sum[i] += more->sum[i], m->n[i] += more->n[i];
+}
+
+void ll_fill_moments_add(ll_fill_moments *m, int64_t group, int length, const double *d)
+{
+    const int64_t S = m->slots, at = (group * LL_FILL_LENGTHS + length) * S * S;
     for (int64_t i = 0; i < S; i++)
         for (int64_t j = 0; j <= i && !isnan(d[i]); j++) {
             if (isnan(d[j])) continue;
@@ -188,26 +222,27 @@ void ll_fill_moments_add(ll_fill_moments *m, int64_t group, bool far, const doub
 
 /* Mean of one element: of a length of a group, drawn to that of the group, and that to the mean of
  * all. *all: cells behind the latter. */
-static double mean_of(const ll_fill_moments *m, int64_t group, bool far, int64_t element,
+static double mean_of(const ll_fill_moments *m, int64_t group, int length, int64_t element,
                       double *all)
 {
     const int64_t each = m->slots * m->slots;
-    double        sum[2] = { 0 }, n[2] = { 0 }; /* of the group, by length; the last is all */
+    double        sum = 0, n = 0;       /* of the group */
+    double        those = 0, count = 0; /* of that length */
     double        total = 0;
     *all = 0;
     for (int64_t g = 0; g < m->n_groups; g++)
-        for (int b = 0; b < 2; b++) {
-            const int64_t at = (g * 2 + b) * each + element;
-            total += m->sum[at];
-            *all += m->n[at];
+        for (int b = 0; b < LL_FILL_LENGTHS; b++) {
+            const int64_t at = (g * LL_FILL_LENGTHS + b) * each + element;
+            const bool    dead = b == LL_FILL_LENGTHS - 1; /* few events of many cells */
+            if (!dead) total += m->sum[at], *all += m->n[at];
             if (g != group && group != m->n_groups - 1) continue;
-            sum[b] += m->sum[at];
-            n[b] += m->n[at];
+            if (!dead) sum += m->sum[at], n += m->n[at];
+            if (b == length) those += m->sum[at], count += m->n[at];
         }
     if (*all == 0) return 0;
     const double pooled = total / *all;
-    const double own = (sum[0] + sum[1] + OF_GROUP * pooled) / (n[0] + n[1] + OF_GROUP);
-    return (sum[far] + OF_LENGTH * own) / (n[far] + OF_LENGTH);
+    const double own = (sum + OF_GROUP * pooled) / (n + OF_GROUP);
+    return (those + OF_LENGTH * own) / (count + OF_LENGTH);
 }
 
 /* Correlations with eigenvalues of at least a floor. */
@@ -225,18 +260,18 @@ static void make_definite(double *R, int64_t S)
         }
 }
 
-void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, bool far, double *cov)
+void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, int length, double *cov)
 {
     const int64_t S = m->slots;
     double        sd[LL_FILL_SLOTS], scale[LL_FILL_SLOTS], n;
     assert(S <= LL_FILL_SLOTS && group < m->n_groups);
     for (int64_t i = 0; i < S; i++) {
-        sd[i] = sqrt(mean_of(m, group, far, i * S + i, &n));
+        sd[i] = sqrt(mean_of(m, group, length, i * S + i, &n));
         if (!(sd[i] > 1e-6)) sd[i] = 1;
     }
     for (int64_t i = 0; i < S; i++)
         for (int64_t j = 0; j <= i; j++) {
-            double r = hold(mean_of(m, group, far, i * S + j, &n) / (sd[i] * sd[j]), 0.999);
+            double r = hold(mean_of(m, group, length, i * S + j, &n) / (sd[i] * sd[j]), 0.999);
             r *= 0.98 * n / (n + OF_PAIR);
             cov[i * S + j] = cov[j * S + i] = i == j ? 1 : r;
         }

@@ -13,27 +13,37 @@ typedef struct ll_fill_cell {
     int32_t around[4]; /* rows of the two readings before it and after it, nearest first; -1 */
 } ll_fill_cell;
 
+enum { LL_FILL_AT_ONCE = 8192 }; /* rows between two reports */
+
 /* truth: of the cell; NaN: not known. full: values of every cell. */
 void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
                        const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out);
 
 /* The covariance of a variable, for pass 0 or 1. */
-double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, bool far);
+double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, int length);
 int64_t ll_fill_group(const ll_filling *f, const ll_fill_table *t, int64_t row);
 
-/* The law of the cell given the residuals that are known; cov [slots,slots]. */
-ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_cell *c);
+/* 0: short; 1: long; 2: more than 36 hours (steps) from any reading. */
+int ll_fill_length(const ll_filling *f, const ll_fill_table *t, int64_t v, int64_t row,
+                   const ll_fill_cell *c);
+
+/* The law of the cell given the residuals that are known, by the closed form with the covariances
+ * of its variable [n_groups,LL_FILL_LENGTHS,slots,slots]; with its unrest where the table knows it.
+ */
+ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_fill_table *t,
+                               int64_t v, int64_t row, const ll_fill_cell *c);
 
 /* Second moments of many cells of one variable. */
 typedef struct ll_fill_moments {
     int64_t n_groups, slots;
-    double *sum, *n; /* [n_groups,2,slots,slots]; owned */
+    double *sum, *n; /* [n_groups,LL_FILL_LENGTHS,slots,slots]; owned */
 } ll_fill_moments;
 llap_status ll_fill_moments_init(ll_fill_moments *m, const ll_filling *f);
 void        ll_fill_moments_deinit(ll_fill_moments *m);
-void        ll_fill_moments_add(ll_fill_moments *m, int64_t group, bool far, const double *d);
+void        ll_fill_moments_merge(ll_fill_moments *m, const ll_fill_moments *more);
+void        ll_fill_moments_add(ll_fill_moments *m, int64_t group, int length, const double *d);
 
 /* The covariance of a group, shrunk, of which every part is positive definite. */
-void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, bool far, double *cov);
+void ll_fill_moments_cov(const ll_fill_moments *m, int64_t group, int length, double *cov);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
-enum { PLAIN = 19, AROUND = 4 };
+enum { PLAIN = 20, AROUND = 4 };
 
 int ll_rest_columns(const ll_filling *f) { return PLAIN + 2 * (int)(f->n_vars + f->n_near); }
 
@@ -54,7 +55,8 @@ void ll_rest_look(const ll_filling *f, const ll_fill_table *t, int64_t v, int64_
                                   line_at(dt, u),
                                   a_day_away(f, t, v, row, -1, a),
                                   a_day_away(f, t, v, row, 1, a),
-                                  f->day ? fmod(fmod(t->t[row], 24) + 24, 24) : NAN };
+                                  f->day ? fmod(fmod(t->t[row], 24) + 24, 24) : NAN,
+                                  t->unrest == NULL ? NAN : log(t->unrest[v * n + row]) };
     for (int64_t k = 0; k < f->n_vars + f->n_near; k++) {
         const int64_t slot = k >= f->n_vars ? k : k == v ? 0 : k < v ? k + 1 : k;
         const double  d = slot == 0 ? NAN : c->d[slot];
@@ -84,7 +86,14 @@ typedef struct model { /* one of the two: what it learns, and its answers */
     double        *answer;
     uint8_t       *role;
     uint64_t       seed;
+    llap_progress  progress;
 } model;
+
+static ll_trees_data data_of(const model *m)
+{
+    const ll_rest *r = m->r;
+    return (ll_trees_data){ r->n, r->n_columns, r->x, m->y, r->weight, m->role, m->progress };
+}
 
 /* Of training, the cells of one half answered by trees that have learnt from the other. */
 static llap_status answer_out_of_fold(const model *m, int64_t n_trees)
@@ -94,8 +103,9 @@ static llap_status answer_out_of_fold(const model *m, int64_t n_trees)
     for (int h = 0; h < 2 && st == LLAP_OK; h++) {
         ll_trees t = { 0 };
         for (int64_t i = 0; i < r->n; i++)
-            m->role[i] = r->train[i] && r->half[i] != h ? LL_TREES_LEARN : LL_TREES_IDLE;
-        const ll_trees_data d = { r->n, r->n_columns, r->x, m->y, r->weight, m->role };
+            m->role[i] =
+                r->train[i] && !r->dead[i] && r->half[i] != h ? LL_TREES_LEARN : LL_TREES_IDLE;
+        const ll_trees_data d = data_of(m);
         st = ll_trees_fit(&d, m->loss, n_trees, m->seed, &t);
         for (int64_t i = 0; i < r->n && st == LLAP_OK; i++)
             if (r->train[i] && r->half[i] == h)
@@ -110,8 +120,11 @@ static llap_status fit_model(const model *m, ll_trees *out)
 {
     const ll_rest *r = m->r;
     for (int64_t i = 0; i < r->n; i++)
-        m->role[i] = r->train[i] ? LL_TREES_LEARN : r->half[i] == 0 ? LL_TREES_STOP : LL_TREES_IDLE;
-    const ll_trees_data d = { r->n, r->n_columns, r->x, m->y, r->weight, m->role };
+        m->role[i] = r->dead[i]        ? LL_TREES_IDLE
+                     : r->train[i]     ? LL_TREES_LEARN
+                     : r->half[i] == 0 ? LL_TREES_STOP
+                                       : LL_TREES_IDLE;
+    const ll_trees_data d = data_of(m);
     const llap_status   st = ll_trees_fit(&d, m->loss, 0, m->seed, out);
     if (st != LLAP_OK || out->n == 0) {
         for (int64_t i = 0; i < r->n; i++) m->answer[i] = (double)out->base;
@@ -134,22 +147,44 @@ static llap_status middle_distance(const ll_rest *r, double *out)
     return LLAP_OK;
 }
 
-llap_status ll_rest_fit(ll_rest *r, uint64_t seed, ll_trees *trees)
+llap_status ll_rest_fit(ll_rest *r, uint64_t seed, llap_progress progress, ll_trees *trees)
 {
     double   middle = 0;
-    double  *far = ll_new((size_t)r->n + 1, sizeof *far);
     uint8_t *role = ll_new((size_t)r->n + 1, 1);
     assert(trees[0].tree == NULL && trees[1].tree == NULL);
-    llap_status st = far == NULL || role == NULL ? LLAP_ENOMEM : LLAP_OK;
-    const model median = { r, LL_TREES_MEDIAN, r->z, r->median, role, seed };
-    const model scale = { r, LL_TREES_MEAN, far, r->scale, role, seed + 1 };
+    llap_status st = role == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const model median = { r, LL_TREES_MEDIAN, r->z, r->median, role, seed, progress };
+    const model scale = { r, LL_TREES_MEAN, r->distance, r->scale, role, seed + 1, progress };
     if (st == LLAP_OK) st = fit_model(&median, &trees[0]);
     if (st == LLAP_OK) st = middle_distance(r, &middle);
     for (int64_t i = 0; i < r->n && st == LLAP_OK; i++)
-        far[i] = log(fabs(r->z[i] - r->median[i]) + 0.05 * middle + 1e-12);
+        r->distance[i] = log(fabs(r->z[i] - r->median[i]) + 0.05 * middle + 1e-12);
     if (st == LLAP_OK) st = fit_model(&scale, &trees[1]);
     for (int64_t i = 0; i < r->n && st == LLAP_OK; i++) r->scale[i] = exp(r->scale[i]);
-    ll_free(far);
+    ll_free(role);
+    return st;
+}
+
+llap_status ll_rest_refit(const ll_rest *r, uint64_t seed, llap_progress progress, ll_trees *trees)
+{
+    uint8_t *role = ll_new((size_t)r->n + 1, 1);
+    if (role == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < r->n; i++) role[i] = r->dead[i] ? LL_TREES_IDLE : LL_TREES_LEARN;
+    llap_status st = LLAP_OK;
+    for (int k = 0; k < 2 && st == LLAP_OK; k++) {
+        const model         m = { r,
+                          k ? LL_TREES_MEAN : LL_TREES_MEDIAN,
+                          k ? r->distance : r->z,
+                                  NULL,
+                                  role,
+                                  seed + (uint64_t)k,
+                                  progress };
+        const ll_trees_data d = data_of(&m);
+        const int64_t       n = trees[k].n;
+        if (n == 0) continue;
+        ll_trees_deinit(&trees[k]);
+        st = ll_trees_fit(&d, m.loss, n, m.seed, &trees[k]);
+    }
     ll_free(role);
     return st;
 }

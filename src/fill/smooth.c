@@ -10,7 +10,9 @@ void ll_fill_table_deinit(ll_fill_table *t)
     ll_free(t->before);
     ll_free(t->read);
     ll_free(t->same);
+    ll_free(t->unrest);
     t->before = t->read = t->same = NULL;
+    t->unrest = NULL;
 }
 
 int64_t ll_fill_row_at(const ll_fill_table *t, int64_t e, double time, double step)

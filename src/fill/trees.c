@@ -1,6 +1,7 @@
 #include "fill/trees.h"
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "base/rng/rng.h"
 #include "base/sort.h"
 
@@ -395,6 +396,10 @@ static llap_status boost(grower *g, int64_t n_trees, uint64_t seed, ll_trees *ou
         const double loss = n_trees > 0 ? 0 : stop_loss(g);
         if (n_trees > 0 || loss < least) least = loss, best = k + 1;
         if (k + 1 - best >= PATIENCE) break;
+        const llap_status st =
+            ll_report(g->d->progress,
+                      &(llap_progress_event){ "filling", k + 1, LL_TREES_MOST, "trees", NULL });
+        if (st != LLAP_OK) return st;
     }
     out->n = best;
     return LLAP_OK;

@@ -11,6 +11,7 @@
 #ifndef LL_FILL_TREES_H
 #define LL_FILL_TREES_H
 
+#include <llapdiff/progress.h>
 #include <llapdiff/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,7 @@ typedef struct ll_trees_data {
     const double  *y;      /* [n] */
     const double  *weight; /* [n] mean about 1 */
     const uint8_t *role;   /* [n] ll_trees_role */
+    llap_progress  progress;
 } ll_trees_data;
 
 /* n_trees 0: as many as lower the loss of the cells to stop by, LL_TREES_MOST at most. Caller owns

@@ -32,7 +32,7 @@ void ll_fill_write(ll_json_writer *w, const ll_filling *f)
 }
 
 /* The tensors of a filling and where their numbers are. */
-enum { TENSORS = 6, RANK = 5 };
+enum { TENSORS = 7, RANK = 5 };
 typedef struct array {
     const char *name;
     double     *data;
@@ -46,9 +46,10 @@ static void arrays_of(const ll_filling *f, array *a)
     a[0] = (array){ "fill.scale", &f->scale[0].mean, 2, { V, SCALE } };
     a[1] = (array){ "fill.kernel", f->kernel[0].a, 2, { V, KERNEL } };
     a[2] = (array){ "fill.far", f->far, 1, { V } };
-    a[3] = (array){ "fill.cov.0", f->cov[0], 5, { V, G, 2, S, S } };
-    a[4] = (array){ "fill.cov.1", f->cov[1], 5, { V, G, 2, S, S } };
-    a[5] = (array){ "fill.quantiles", f->quantile, 3, { V, 2, LL_FILL_LEVELS } };
+    a[3] = (array){ "fill.cov.0", f->cov[0], 5, { V, G, LL_FILL_LENGTHS, S, S } };
+    a[4] = (array){ "fill.cov.1", f->cov[1], 5, { V, G, LL_FILL_LENGTHS, S, S } };
+    a[5] = (array){ "fill.quantiles", f->quantile, 3, { V, LL_FILL_KINDS, LL_FILL_LEVELS } };
+    a[6] = (array){ "fill.unrest", f->unrest, 1, { V } };
 }
 
 static const char *const tree_names[] = { "fill.trees.0", "fill.trees.1" };
@@ -171,13 +172,15 @@ static llap_status check(const ll_filling *f)
         }
         if (!(sum > 0) || !(k->nu > 0) || !(sum < 1e12)) return out_of_range("fill.kernel", v);
         if (!(f->far[v] > 0)) return out_of_range("fill.far", v);
-        for (int64_t i = 0; f->used[v] && i < f->n_groups * 2 * S; i++) {
-            const int64_t at = (v * f->n_groups * 2 * S + i) * S + i % S;
+        if (!(f->unrest[v] >= 0 && f->unrest[v] <= 1)) return out_of_range("fill.unrest", v);
+        for (int64_t i = 0; f->used[v] && i < f->n_groups * LL_FILL_LENGTHS * S; i++) {
+            const int64_t at = (v * f->n_groups * LL_FILL_LENGTHS * S + i) * S + i % S;
             if (!(f->cov[0][at] > 0) || !(f->cov[1][at] > 0)) return out_of_range("fill.cov", v);
         }
-        const double *q = f->quantile + v * 2 * LL_FILL_LEVELS;
-        for (int i = 1; i < 2 * LL_FILL_LEVELS; i++)
-            if (i != LL_FILL_LEVELS && q[i] < q[i - 1]) return out_of_range("fill.quantiles", v);
+        const double *q = f->quantile + v * LL_FILL_KINDS * LL_FILL_LEVELS;
+        for (int i = 1; i < LL_FILL_KINDS * LL_FILL_LEVELS; i++)
+            if (i % LL_FILL_LEVELS != 0 && q[i] < q[i - 1])
+                return out_of_range("fill.quantiles", v);
     }
     return LLAP_OK;
 }

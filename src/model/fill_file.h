@@ -5,8 +5,9 @@
  *     fill.kernel       [variables,17] variances, decays, noise
  *     fill.far          [variables]
  *     fill.near         [entities,neighbours] numbers of entities, -1: none; absent without
- *     fill.cov.0, 1     [variables,groups,2,slots,slots]
- *     fill.quantiles    [variables,2,7]
+ *     fill.cov.0, 1     [variables,groups,3,slots,slots]
+ *     fill.quantiles    [variables,6,7]
+ *     fill.unrest       [variables]
  * and where "trees" is true (absent: false), F32:
  *     fill.trees.0, 1   [1 + trees,85] what they start from; of a tree feature, threshold, missing
  *                       left, left and right child of 14 splits, and 15 leaves (fill/trees.h) */

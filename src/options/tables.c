@@ -124,9 +124,14 @@ static const char *const tables[] = {
     "", [LLAP_EVALUATE_BY_ALL] = "all", [LLAP_EVALUATE_BY_STEP] = "step", [LLAP_EVALUATE_BY_VARIABLE] = "variable", [LLAP_EVALUATE_BY_ENTITY] = "entity", NULL,
 };
 
+static const char *const gaps[] = {
+    "", [LLAP_EVALUATE_GAPS_RANDOM] = "random", [LLAP_EVALUATE_GAPS_OUTAGES] = "outages", [LLAP_EVALUATE_GAPS_ROWS] = "rows", [LLAP_EVALUATE_GAPS_DEAD] = "dead", NULL,
+};
+
 #define OPTIONS llap_evaluate_opts
 static const llap_option evaluate_options[] = {
     OPTION_WORD(task, "forecast", tasks, "score forecasts, or the filling of gaps made on purpose"),
+    OPTION_WORD(gaps, "random", gaps, "what --task impute hides: 30 % of all values, outages of variables and rows, whole rows, or a dead sensor"),
     OPTION_WORD(part, "test", parts, "which part of the data to score"),
     OPTION_TEXT(TEXT, stride, NULL, "score one forecast of an entity in each such span (default: 23 steps)"),
     OPTION_INTEGER(samples, "200", 2, 100000, "samples drawn per forecast"),
@@ -140,7 +145,7 @@ static const llap_option evaluate_options[] = {
          "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
     OPTION_TEXT(FILE, against, NULL, "score the forecasts of this CSV, too: entity, origin, time, variable, and value, or quantiles q0.1,..., or sample and value"),
     OPTION_NAMED(FILE, "static", statics, "CSV with one row an entity, of numbers and categories that never change, for entities that training has not seen"),
-    OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
+    OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, or hidden values and what fills them, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
     OPTION_ASIDE(FLAG, keep_samples, NULL, 0, 0, NULL, "keep their samples instead of mean and quantiles"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,

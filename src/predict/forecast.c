@@ -11,6 +11,7 @@
 #include "predict/outside.h"
 #include "predict/pool.h"
 #include "predict/scenarios.h"
+#include "predict/silent.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/numbers.h"
 #include "predict/totals.h"
@@ -382,6 +383,9 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
     var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
     if (st == LLAP_OK) st = ll_queries_init(&q, m, panel, var, o);
+    llap_panel *filled = NULL;
+    if (st == LLAP_OK) st = ll_fill_silent(m, panel, var, &q, o->log, &filled);
+    if (filled != NULL) panel = filled;
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, &q, o->log);
     if (st == LLAP_OK) ll_warn_known(m, panel, &q, o->log);
     if (st == LLAP_OK)
@@ -397,6 +401,7 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
         llap_answer_destroy(*out);
         *out = NULL;
     }
+    llap_panel_destroy(filled);
     ll_queries_deinit(&q);
     ll_free(var);
     return st;

@@ -181,6 +181,22 @@ static llap_status fill_by_all(const asked *k, int64_t target, questions *q)
                                                (size_t)k->p->n_entities, q->move);
 }
 
+/* Draws of what all sensors fill take the quantiles that their ranks say: joint over targets, too.
+ */
+static void take_ranks(const asked *k, int64_t target, int64_t e, const ll_anchor_request *r,
+                       double *path)
+{
+    const size_t n = (size_t)k->n_samples;
+    for (size_t q = 0; q < r->n_query && !k->o->causal; q++) {
+        const int32_t *rank = ll_fill_view_ranks(k->view, target, e, r->t_query[q]);
+        if (rank == NULL || r->law[q].move == NULL) continue;
+        for (size_t i = 0; i < n; i++)
+            path[i * r->n_query + q] =
+                ll_anchor_quantile(k->m->anchor[target], r->series, &r->law[q],
+                                   ll_normal_score(((double)rank[i] + 0.5) / (double)n));
+    }
+}
+
 /* Paths of all questions, [n_samples,its queries] of each entity, behind one another. */
 static llap_status draw(const asked *k, int64_t target, const questions *q, double *out)
 {
@@ -194,6 +210,7 @@ static llap_status draw(const asked *k, int64_t target, const questions *q, doub
         const llap_status st = ll_anchor_model_fill_paths(
             k->m->anchor[target], r, from_of(k), (uint64_t)k->o->seed, id, (size_t)k->n_samples,
             out + (r->law - q->law) * k->n_samples);
+        if (st == LLAP_OK) take_ranks(k, target, e, r, out + (r->law - q->law) * k->n_samples);
         if ((int)st > worst) worst = (int)st;
     }
     /* its detail may be another thread's */
@@ -268,10 +285,22 @@ static llap_status make_answer(const asked *k, ll_normal_scores *score, llap_ans
                             k->m, k->p, (size_t)rows, quantile, k->keep ? 0 : n, out);
 }
 
+static llap_status draw_together(const asked *k)
+{
+    const int64_t C = k->m->frame.n_targets;
+    uint8_t      *wanted = ll_new((size_t)k->p->n_rows, (size_t)C);
+    if (wanted == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < k->p->n_rows * C; i++) wanted[i] = asked_of(k, i / C, i % C);
+    const llap_status st = ll_fill_view_draw(k->view, wanted, k->n_samples, (uint64_t)k->o->seed);
+    ll_free(wanted);
+    return st;
+}
+
 static llap_status impute_all(const asked *k, llap_answer *out, const ll_normal_scores *score)
 {
     const bool  draws = k->m->anchor != NULL && k->keep;
     llap_status st = LLAP_OK;
+    if (draws && !k->o->causal && k->m->filling != NULL) st = draw_together(k);
     for (int64_t v = 0; st == LLAP_OK && v < k->m->frame.n_targets; v++) {
         ll_panel_series s;
         double         *path = NULL;
@@ -370,6 +399,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     k.place = to;
     k.view = &view;
     if (st == LLAP_OK && !o->causal) st = ll_fill_view_init(&view, m, m->filling, p);
+    view.progress = o->progress;
     if (st == LLAP_OK) find_places(&k, to);
     if (st == LLAP_OK) st = make_answer(&k, &score, out);
     if (st == LLAP_OK) st = impute_all(&k, *out, &score);

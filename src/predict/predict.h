@@ -11,6 +11,7 @@
  *                               batch
  *   pool.h                      several models as one
  *   impute.c, filler.h          gaps
+ *   silent.h                    forecasts of a sensor that has long been silent
  *   scenarios.h                 other known inputs in the place of the data's
  *   totals.h, joint_draws.h     sums over entities; draws that go together
  *   outside.h                   answers where training has not been

@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/text.h"
 #include "base/time/time.h"
+#include "model/fill_file.h"
 #include "model/stack_file.h"
 #include "predict/view/span.h"
 
@@ -168,6 +170,7 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
         ll_network_write_config(w, d->m->network);
     }
     if (d->m->stack != NULL) ll_stack_write(w, d->m->stack);
+    if (d->m->filling != NULL) ll_fill_write(w, d->m->filling);
     /* What its training was told and chose, a --config file for another one like it; how it went.
      */
     llap_status st = part_json(w, "run", f->run);
@@ -287,6 +290,22 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
                 ll_span_of_units(m, t->half_life[k]).text, ll_span_of_units(m, t->period[k]).text);
 }
 
+/* Who fills gaps, by what, and how that was chosen. */
+static void filling_text(FILE *out, const ll_filling *f)
+{
+    int n = 0, all = 0;
+    for (int64_t v = 0; v < f->n_vars; v++) n += f->used[v], all += f->target[v] >= 0;
+    fprintf(out, "gaps: all sensors fill %d of %d targets, from %lld variable%s", n, all,
+            (long long)f->n_vars, f->n_vars == 1 ? "" : "s");
+    if (f->n_near > 0)
+        fprintf(out, " and %lld other entit%s", (long long)f->n_near, f->n_near == 1 ? "y" : "ies");
+    fprintf(out, ", %s trees;", f->rest ? "with" : "without");
+    for (int64_t v = 0; v < f->n_vars; v++)
+        if (f->target[v] >= 0 && !f->used[v])
+            fprintf(out, " the anchor fills %s;", ll_text_show(f->name[v]).text);
+    fprintf(out, " chosen on hidden readings of validation (random, outages, dead sensors)\n");
+}
+
 static void describe_text(FILE *out, const llap_description *d)
 {
     const llap_model            *m = d->m;
@@ -307,6 +326,7 @@ static void describe_text(FILE *out, const llap_description *d)
     if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
     if (m->stack != NULL) stack_text(out, m->stack);
+    if (m->filling != NULL) filling_text(out, m->filling);
     for (int64_t i = 0; i < f->n_targets; i++)
         if (d->target[i].has_anchor) target_text(out, m, &d->target[i]);
 }

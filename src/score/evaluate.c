@@ -15,7 +15,8 @@
 #include "predict/view/static_view.h"
 #include "score/against.h"
 #include "score/evaluation.h"
-#include "score/hidden_gaps.h"
+#include "score/gaps/hidden_gaps.h"
+#include "score/gaps/hide.h"
 #include "score/keep.h"
 #include "score/opponents.h"
 #include "score/scores.h"
@@ -136,7 +137,8 @@ static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_for
     ll_keep     keep = { 0 };
     llap_status st = LLAP_OK;
     if (e->keep != NULL) {
-        st = ll_keep_open(&keep, e->m, e->panel, e->keep, e->keep_samples);
+        st = ll_keep_open(&keep, e->m, e->panel, e->keep,
+                          e->keep_samples ? LL_KEEP_SAMPLES : LL_KEEP_QUANTILES);
         in->watch[1] = (scoring_watch){ ll_keep_see, &keep };
     }
     if (st == LLAP_OK) st = ll_joint_scores_init(&e->joint, in, e->m->frame.by_entity);
@@ -216,12 +218,33 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     return st;
 }
 
+/* With what fills them, and the other hidden values, listed where that is asked for. */
+static llap_status list_and_score(scoring_input *in, evaluation *e, const ll_hidden_gaps *g,
+                                  const ll_forecaster *const *f)
+{
+    ll_keep     keep = { 0 };
+    llap_status st = LLAP_OK;
+    if (e->keep != NULL) {
+        st = ll_keep_open(&keep, e->m, e->panel, e->keep, LL_KEEP_GAPS);
+        in->watch[0] = (scoring_watch){ ll_keep_see, &keep };
+    }
+    if (st == LLAP_OK) st = run_scoring(in, e, f, g->n, g->n_own);
+    const llap_panel *p = e->panel;
+    for (int64_t i = 0; e->keep != NULL && st == LLAP_OK && i < p->n_entities; i++)
+        for (int64_t c = p->start[i] * p->n_vars; st == LLAP_OK && c < p->start[i + 1] * p->n_vars;
+             c++)
+            if (g->all[c] && ll_row_part(e->m, p, i, c / p->n_vars) == e->part &&
+                ll_model_target(e->m, p->var[c % p->n_vars]) < 0)
+                st = ll_keep_cell(&keep, i, c / p->n_vars, c % p->n_vars);
+    return ll_keep_close(&keep, st);
+}
+
 static llap_status score_filling(scoring_input *in, evaluation *e)
 {
-    ll_hidden_gaps       g = { 0 };
-    const ll_forecaster *f[EVALUATION_MAX];
-    llap_status          st = ll_hidden_gaps_init(&g, e->m, in->panel, in->var, in->scale, e->part,
-                                                  (uint64_t)e->seed, in->glitch, e->backend);
+    const ll_hidden_gaps_opts how = { e->gaps, e->part, (uint64_t)e->seed, e->backend, in->glitch };
+    ll_hidden_gaps            g = { 0 };
+    const ll_forecaster      *f[EVALUATION_MAX];
+    llap_status st = ll_hidden_gaps_init(&g, e->m, in->panel, in->var, in->scale, &how);
     for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
     in->w = g.w;
     in->n = g.n_windows;
@@ -230,7 +253,7 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
     in->lead = g.lead;
     in->hidden = g.hidden;
     in->leads = g.leads;
-    if (st == LLAP_OK) st = run_scoring(in, e, f, g.n, g.n_own);
+    if (st == LLAP_OK) st = list_and_score(in, e, &g, f);
     ll_hidden_gaps_deinit(&g);
     return st;
 }
@@ -301,11 +324,11 @@ static llap_status check_filling(const llap_evaluate_opts *given)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
     if (given->total != LLAP_FORECAST_TOTAL_DEFAULT)
         return ll_fail(LLAP_EOPTION, "total: is for forecasts, not for filled gaps");
-    if (given->season != NULL || given->against != NULL || given->keep != NULL)
+    if (given->season != NULL || given->against != NULL || given->keep_samples)
         return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->season != NULL    ? "season"
                        : given->against != NULL ? "against"
-                                                : "keep");
+                                                : "keep_samples");
     if (given->samples != 0 || given->stride != NULL)
         return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->samples != 0 ? "samples" : "stride");
@@ -317,9 +340,10 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     static const ll_part part[] = { [LLAP_EVALUATE_PART_TEST] = LL_PART_TEST,
                                     [LLAP_EVALUATE_PART_VAL] = LL_PART_VAL,
                                     [LLAP_EVALUATE_PART_TRAIN] = LL_PART_TRAIN };
-    assert(o->part > 0 && o->by > 0 && o->samples > 0);
+    assert(o->part > 0 && o->by > 0 && o->samples > 0 && o->gaps > 0);
     e->part = part[o->part];
     e->impute = o->task == LLAP_EVALUATE_TASK_IMPUTE;
+    e->gaps = (ll_fill_pattern)(o->gaps - LLAP_EVALUATE_GAPS_RANDOM);
     e->n_samples = o->samples;
     e->seed = o->seed;
     e->windows = o->windows;
@@ -347,6 +371,8 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
 {
     llap_status st = ll_check_axis(m, panel);
     if (st == LLAP_OK) st = use_options(o, e, look);
+    if (st == LLAP_OK && !e->impute && o->gaps != LLAP_EVALUATE_GAPS_RANDOM)
+        st = ll_fail(LLAP_EOPTION, "gaps: is for task impute, not for forecasts");
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK && o->keep != NULL) st = ll_file_can_write(o->keep);
     if (st == LLAP_OK && o->keep_samples && o->keep == NULL)

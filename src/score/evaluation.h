@@ -3,6 +3,7 @@
 #define LL_SCORE_EVALUATION_H
 
 #include "backend/backend.h"
+#include "fill/hide.h"
 #include "predict/forecaster.h"
 #include "score/bootstrap.h"
 #include "score/joint_scores.h"
@@ -27,16 +28,17 @@ typedef struct evaluation {
     bool              keep_samples;
     int64_t           n_uncovered; /* windows that theirs do not cover: left out, for everyone */
 
-    bool           impute; /* gaps were filled, not futures told */
-    ll_part        part;
-    int64_t        stride, n_samples, seed; /* stride in ticks */
-    const char    *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
-    bootstrap_opts boot;
-    scoring        s;
-    int            n; /* forecasters; the first is the model */
-    char           name[EVALUATION_MAX][EVALUATION_NAME];
-    int            n_own; /* the first so many are the model and its parts, no opponents */
-    ll_seasons     seasons;
+    bool            impute; /* gaps were filled, not futures told */
+    ll_fill_pattern gaps;   /* then */
+    ll_part         part;
+    int64_t         stride, n_samples, seed; /* stride in ticks */
+    const char     *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts  boot;
+    scoring         s;
+    int             n; /* forecasters; the first is the model */
+    char            name[EVALUATION_MAX][EVALUATION_NAME];
+    int             n_own; /* the first so many are the model and its parts, no opponents */
+    ll_seasons      seasons;
 
     llap_forecast_total total; /* sums are scored */
     ll_total_windows    sums;  /* then; else { 0 } */

@@ -156,6 +156,7 @@ llap_status llap_scores_json(const llap_scores *s, char **text)
     size_t                  n;
     ll_json_open(&w, NULL, '{');
     ll_json_put_string(&w, "task", f->task);
+    if (f->gaps != NULL) ll_json_put_string(&w, "gaps", f->gaps);
     ll_json_put_string(&w, "part", f->part);
     ll_json_put_int(&w, "windows", f->n_windows);
     if (f->n_uncovered > 0) ll_json_put_int(&w, "windows_not_covered", f->n_uncovered);

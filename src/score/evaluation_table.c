@@ -223,6 +223,8 @@ static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
     put_count(f, llap_scores_at(s, 0, variable)->n, of, s->info.total == NULL ? "value" : "sum");
     fprintf(f, " of ");
     put_count(f, s->info.n_windows, "", s->impute ? "day" : "window");
+    if (s->impute)
+        fprintf(f, ", %s", strcmp(s->info.gaps, "dead") == 0 ? "dead sensors" : s->info.gaps);
     fprintf(f, ", %s\n",
             l.units                 ? "in the units of the data"
             : s->info.total != NULL ? "means in standard deviations of training"

@@ -20,8 +20,10 @@ static void put_number(FILE *f, double x)
 static void put_header(const ll_keep *k)
 {
     FILE *f = k->out.stream;
-    fputs("entity,origin,time,variable,truth", f);
-    fputs(k->samples ? ",sample,value" : ",mean", f);
+    fputs(k->what == LL_KEEP_GAPS ? "entity,time,variable,truth"
+                                  : "entity,origin,time,variable,truth",
+          f);
+    fputs(k->what == LL_KEEP_SAMPLES ? ",sample,value" : ",mean", f);
     for (int i = 0; i < k->n_levels; i++) {
         char text[LL_DOUBLE_TEXT];
         ll_text_double(k->level[i], text);
@@ -31,13 +33,23 @@ static void put_header(const ll_keep *k)
 }
 
 llap_status ll_keep_open(ll_keep *k, const llap_model *m, const llap_panel *panel, const char *path,
-                         bool samples)
+                         ll_keep_what what)
 {
-    *k = (ll_keep){ .m = m, .panel = panel, .samples = samples };
-    llap_status st = samples ? LLAP_OK : ll_quantiles_parse(NULL, k->level, &k->n_levels);
+    *k = (ll_keep){ .m = m, .panel = panel, .what = what };
+    llap_status st =
+        what == LL_KEEP_SAMPLES ? LLAP_OK : ll_quantiles_parse(NULL, k->level, &k->n_levels);
     if (st == LLAP_OK) st = ll_clock_writer_init(&k->clock, &panel->axis);
     if (st == LLAP_OK) st = ll_writer_open(path, &k->out);
     if (st == LLAP_OK) put_header(k);
+    return st;
+}
+
+static llap_status put_time(const ll_keep *k, int64_t time)
+{
+    char              text[LL_TIMEFMT_TEXT_MAX];
+    size_t            n = 0;
+    const llap_status st = ll_clock_write(&k->clock, time, text, &n);
+    if (st == LLAP_OK) fprintf(k->out.stream, ",%.*s", (int)n, text);
     return st;
 }
 
@@ -46,16 +58,29 @@ static llap_status put_place(const ll_keep *k, const ll_forecast_window *w, int6
                              int64_t target, double truth)
 {
     FILE       *f = k->out.stream;
-    char        text[2][LL_TIMEFMT_TEXT_MAX];
-    size_t      n[2] = { 0 };
-    llap_status st = ll_clock_write(&k->clock, w->origin, text[0], &n[0]);
-    if (st == LLAP_OK) st = ll_clock_write(&k->clock, w->time[q], text[1], &n[1]);
-    if (st != LLAP_OK) return st;
+    llap_status st = LLAP_OK;
     ll_csv_put_field(f, k->panel->entity[w->entity]);
-    fprintf(f, ",%.*s,%.*s,", (int)n[0], text[0], (int)n[1], text[1]);
+    if (k->what != LL_KEEP_GAPS) st = put_time(k, w->origin);
+    if (st == LLAP_OK) st = put_time(k, w->time[q]);
+    fputc(',', f);
     ll_csv_put_field(f, k->m->frame.target[target]);
     put_number(f, truth);
-    return LLAP_OK;
+    return st;
+}
+
+llap_status ll_keep_cell(ll_keep *k, int64_t entity, int64_t row, int64_t var)
+{
+    const llap_panel *p = k->panel;
+    FILE             *f = k->out.stream;
+    assert(k->what == LL_KEEP_GAPS && row >= p->start[entity] && row < p->start[entity + 1]);
+    ll_csv_put_field(f, p->entity[entity]);
+    const llap_status st = put_time(k, p->time[row]);
+    fputc(',', f);
+    ll_csv_put_field(f, p->var[var]);
+    put_number(f, (double)p->value[row * p->n_vars + var]);
+    for (int i = 0; i <= k->n_levels; i++) fputc(',', f);
+    fputc('\n', f);
+    return st;
 }
 
 /* Mean and quantiles of the members of a query, as they are scored. */
@@ -80,12 +105,13 @@ static void put_quantiles(const ll_keep *k, const ll_forecast_members *a, int64_
 static llap_status put_window(const ll_keep *k, const ll_forecast_window *w,
                               const ll_forecast_members *a, int64_t target, const double *truth)
 {
-    const int64_t n = k->samples ? a->n : 1;
+    const int64_t n = k->what == LL_KEEP_SAMPLES ? a->n : 1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w->n_query; q++) {
+            if (k->what == LL_KEEP_GAPS && isnan(truth[q])) continue;
             const llap_status st = put_place(k, w, q, target, truth[q]);
             if (st != LLAP_OK) return st;
-            if (!k->samples) {
+            if (k->what != LL_KEEP_SAMPLES) {
                 put_quantiles(k, a, q, w->n_query);
                 continue;
             }

@@ -10,7 +10,8 @@
  *   against.h, keep.h      forecasts of others, scored beside; the model's own, written
  *   joint_scores.h         whether paths of several entities belong together
  *   total_windows.h        sums, scored as single values are; total_forecaster.c
- *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
+ *   gaps/hide.h            readings hidden on purpose, as users lose them
+ *   gaps/hidden_gaps.h     who fills them; gaps/naive.h
  *
  * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor, stack,
  * fill, model, predict, predict/view. */

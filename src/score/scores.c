@@ -198,29 +198,31 @@ static llap_status make_room(llap_scores *s)
 static llap_scores_info info_of(const evaluation *e, const evaluation_look *look)
 {
     const llap_option *total = llap_option_find(llap_evaluate_options(), "total");
-    return (llap_scores_info){ .task = e->impute ? "impute" : "forecast",
-                               .part = ll_part_name(e->part),
-                               .n_windows = e->s.n_windows,
-                               .n_samples = e->impute ? 0 : e->n_samples,
-                               .seed = e->seed,
-                               .stride = e->impute ? 0 : e->stride,
-                               .step = e->s.leads.width,
-                               .n_forecasters = e->n,
-                               .n_own = e->n_own,
-                               .n_variables = e->s.n_targets,
-                               .n_steps = e->s.leads.n,
-                               .n_entities = look->by == BY_ENTITY ? e->s.n_entities : 0,
-                               .unit = e->unit,
-                               .n_units = e->s.n_units,
-                               .run = e->boot.run,
-                               .n_draws = e->boot.n_draws,
-                               .n_uncovered = e->n_uncovered,
-                               .total = e->total == LLAP_FORECAST_TOTAL_DEFAULT
-                                            ? NULL
-                                            : total->words[e->total],
-                               .n_sums = e->sums.n_sums,
-                               .n_sums_left_out = e->sums.n_left_out,
-                               .n_origins_left_out = e->sums.n_origins_left_out };
+    const llap_option *gaps = llap_option_find(llap_evaluate_options(), "gaps");
+    return (llap_scores_info){
+        .task = e->impute ? "impute" : "forecast",
+        .part = ll_part_name(e->part),
+        .n_windows = e->s.n_windows,
+        .n_samples = e->impute ? 0 : e->n_samples,
+        .seed = e->seed,
+        .stride = e->impute ? 0 : e->stride,
+        .step = e->s.leads.width,
+        .n_forecasters = e->n,
+        .n_own = e->n_own,
+        .n_variables = e->s.n_targets,
+        .n_steps = e->s.leads.n,
+        .n_entities = look->by == BY_ENTITY ? e->s.n_entities : 0,
+        .unit = e->unit,
+        .n_units = e->s.n_units,
+        .run = e->boot.run,
+        .n_draws = e->boot.n_draws,
+        .n_uncovered = e->n_uncovered,
+        .total = e->total == LLAP_FORECAST_TOTAL_DEFAULT ? NULL : total->words[e->total],
+        .n_sums = e->sums.n_sums,
+        .n_sums_left_out = e->sums.n_left_out,
+        .n_origins_left_out = e->sums.n_origins_left_out,
+        .gaps = e->impute ? gaps->words[LLAP_EVALUATE_GAPS_RANDOM + e->gaps] : NULL
+    };
 }
 
 llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_scores **out)

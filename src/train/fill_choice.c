@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "predict/filler.h"
 #include "predict/view/frame.h"
-#include "score/hide.h"
+#include "score/gaps/hide.h"
 #include "score/metric.h"
 #include "train/run/recipe.h"
 

@@ -3,11 +3,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/time/civil.h"
 #include "fill/fit.h"
 #include "predict/view/fill_view.h"
 #include "predict/view/target_series.h"
-#include "score/hide.h"
+#include "score/gaps/hide.h"
 #include "train/run/targets.h"
 
 #include <assert.h>
@@ -113,8 +114,8 @@ static bool enough(const ll_filling *f, const ll_fill_rows *r, const uint8_t *tr
  * data.
  */
 static llap_status fit_best(const llap_model *m, const llap_panel *p, const uint8_t *keep,
-                            const int64_t *column, const int64_t *target, int64_t n, uint64_t seed,
-                            ll_filling **out)
+                            const int64_t *column, const int64_t *target, int64_t n,
+                            const llap_train_opts *o, ll_filling **out)
 {
     double       score[3] = { 0 };
     ll_fill_rows rows = { 0 };
@@ -133,7 +134,8 @@ static llap_status fit_best(const llap_model *m, const llap_panel *p, const uint
                 train[i] = keep[rows.row[i]] == 2;
             go = st == LLAP_OK && enough(*out, &rows, train);
         }
-        const ll_fill_data d = { rows.table, train, m->frame.by_entity, seed };
+        const ll_fill_data d = { rows.table, train, m->frame.by_entity, (uint64_t)o->seed,
+                                 o->progress };
         if (st == LLAP_OK && go) st = ll_filling_fit(*out, &d, bend, trees, &score[k]);
     }
     if (st != LLAP_OK || !go) {
@@ -152,8 +154,8 @@ typedef struct contest { /* hidden readings of the validation part, one pattern 
     const llap_panel *p; /* with everything */
     const int64_t    *var;
     llap_panel       *masked;
-    uint8_t          *hidden; /* [n_rows,n_targets] */
-    uint8_t          *asked;  /* likewise, those of validation */
+    uint8_t          *asked; /* [n_rows,n_targets] hidden cells of validation */
+    llap_progress     progress;
     ll_target_series  series;
     ll_fill_view      view;
 } contest;
@@ -163,34 +165,28 @@ static void contest_deinit(contest *c)
     ll_fill_view_deinit(&c->view);
     ll_target_series_deinit(&c->series);
     llap_panel_destroy(c->masked);
-    ll_free(c->hidden);
     ll_free(c->asked);
 }
 
-/* Hides what the pattern hides of the targets. */
-static llap_status hide_targets(contest *c, const ll_filling *f, const uint8_t *keep,
-                                ll_fill_pattern pattern, uint64_t seed)
+/* Hides what the pattern hides of all columns; of each target so many of validation are asked. */
+static llap_status hide(contest *c, const uint8_t *keep, ll_fill_pattern pattern, uint64_t seed)
 {
-    const int64_t C = c->m->frame.n_targets;
-    ll_fill_rows  r = { 0 };
-    llap_status   st = ll_fill_rows_init(&r, f, c->m, c->p, keep, false);
-    const int64_t n = r.table.n_rows;
-    uint8_t      *out = ll_new((size_t)n + 1, (size_t)f->n_vars);
-    if (st == LLAP_OK && out == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK) ll_fill_hide(&r.table, f->day ? 1 : f->step, pattern, seed, out);
-    for (int64_t v = 0; st == LLAP_OK && v < f->n_vars; v++) {
+    const llap_panel *p = c->p;
+    const int64_t     C = c->m->frame.n_targets;
+    uint8_t          *all = ll_new((size_t)p->n_rows, (size_t)p->n_vars);
+    llap_status       st = all == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = ll_hide_gaps(c->m, p, c->var, pattern, seed, all);
+    for (int64_t k = 0; st == LLAP_OK && k < C; k++) {
         int64_t count = 0, seen = 0;
-        if (f->target[v] < 0) continue;
-        for (int64_t i = 0; i < n; i++) count += out[v * n + i] && keep[r.row[i]] == 1;
+        for (int64_t r = 0; r < p->n_rows; r++)
+            count += all[r * p->n_vars + c->var[k]] && keep[r] == 1;
         const int64_t every = count / ASKED + 1;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t at = r.row[i] * C + f->target[v];
-            c->hidden[at] = out[v * n + i];
-            if (out[v * n + i] && keep[r.row[i]] == 1) c->asked[at] = seen++ % every == 0;
-        }
+        for (int64_t r = 0; r < p->n_rows; r++)
+            if (all[r * p->n_vars + c->var[k]] && keep[r] == 1)
+                c->asked[r * C + k] = seen++ % every == 0;
     }
-    ll_free(out);
-    ll_fill_rows_deinit(&r);
+    if (st == LLAP_OK) st = ll_hide_mask(p, NULL, p->n_vars, all, &c->masked);
+    ll_free(all);
     return st;
 }
 
@@ -198,14 +194,13 @@ static llap_status contest_init(contest *c, const ll_filling *f, const uint8_t *
                                 ll_fill_pattern pattern, uint64_t seed)
 {
     const int64_t C = c->m->frame.n_targets;
-    c->hidden = ll_new((size_t)c->p->n_rows, (size_t)C);
     c->asked = ll_new((size_t)c->p->n_rows, (size_t)C);
-    if (c->hidden == NULL || c->asked == NULL) return LLAP_ENOMEM;
-    llap_status st = hide_targets(c, f, keep, pattern, seed);
-    if (st == LLAP_OK) st = ll_hide_mask(c->p, c->var, C, c->hidden, &c->masked);
+    if (c->asked == NULL) return LLAP_ENOMEM;
+    llap_status st = hide(c, keep, pattern, seed);
     if (st == LLAP_OK)
         st = ll_target_series_init(&c->series, c->m, c->masked, c->var, LL_SERIES_READINGS);
     if (st == LLAP_OK) st = ll_fill_view_init(&c->view, c->m, f, c->masked);
+    c->view.progress = c->progress;
     return st;
 }
 
@@ -274,16 +269,21 @@ static llap_status compare(contest *c, int64_t target, double *anchor, double *f
 }
 
 static llap_status choose(const llap_model *m, const llap_panel *p, const int64_t *var,
-                          const uint8_t *keep, uint64_t seed, const llap_log *log, ll_filling *f)
+                          const uint8_t *keep, const llap_train_opts *o, ll_filling *f)
 {
+    static const ll_fill_pattern pattern[] = { LL_FILL_RANDOM, LL_FILL_OUTAGES, LL_FILL_DEAD };
     double      anchor[LL_FILL_VARS] = { 0 }, fill[LL_FILL_VARS] = { 0 }, sums[2] = { 0 };
     int         n = 0, n_targets = 0;
     llap_status st = LLAP_OK;
-    for (int k = 0; k < LL_FILL_PATTERNS && st == LLAP_OK; k++) {
-        contest c = { .m = m, .p = p, .var = var };
-        st = contest_init(&c, f, keep, (ll_fill_pattern)k, seed + 1);
-        for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++)
+    for (size_t k = 0; k < sizeof pattern / sizeof *pattern && st == LLAP_OK; k++) {
+        contest c = { .m = m, .p = p, .var = var, .progress = o->progress };
+        st = contest_init(&c, f, keep, pattern[k], (uint64_t)o->seed + 1);
+        for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (f->target[v] >= 0) st = compare(&c, f->target[v], &anchor[v], &fill[v]);
+            if (st == LLAP_OK)
+                st = ll_report(o->progress, &(llap_progress_event){ "filling", v + 1, f->n_vars,
+                                                                    "variables", "contest" });
+        }
         contest_deinit(&c);
     }
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
@@ -294,7 +294,7 @@ static llap_status choose(const llap_model *m, const llap_panel *p, const int64_
         sums[1] += f->used[v] ? fill[v] : anchor[v];
     }
     if (st == LLAP_OK)
-        ll_logf(log, LLAP_LOG_INFO,
+        ll_logf(o->log, LLAP_LOG_INFO,
                 "gaps: all sensors fill %d of %d targets: CRPS of hidden validation values %.1f %% "
                 "of the anchor's",
                 n, n_targets, 100 * sums[1] / fmax(sums[0], 1e-300));
@@ -321,8 +321,8 @@ llap_status ll_train_filling(llap_model *m, const llap_panel *p, const int64_t *
     }
     const bool others = n > 1 || (!m->frame.by_entity && m->frame.n_entities > 1);
     if (st == LLAP_OK && n > 0 && target[0] >= 0 && others)
-        st = fit_best(m, p, keep, column, target, n, (uint64_t)o->seed, &f);
-    if (st == LLAP_OK && f != NULL) st = choose(m, p, var, keep, (uint64_t)o->seed, o->log, f);
+        st = fit_best(m, p, keep, column, target, n, o, &f);
+    if (st == LLAP_OK && f != NULL) st = choose(m, p, var, keep, o, f);
     if (st == LLAP_OK && f != NULL && any_used(f)) {
         m->filling = f;
         f = NULL;

@@ -10,6 +10,8 @@
 #include <omp.h>
 #include <string.h>
 
+static const llap_progress quiet = { 0 };
+
 static double draw(uint64_t what, uint64_t i)
 {
     const ll_rng r = ll_rng_make(11, LL_STREAM_TEST, what, 0, 0);
@@ -112,7 +114,7 @@ static void world_init(world *w)
         w->f->kernel[v] = ll_fill_kernel_start(false, 1);
         w->f->far[v] = 1e9;
         for (int pass = 0; pass < 2; pass++) {
-            double *c = ll_fill_cov(w->f, pass, v, 0, false);
+            double *c = ll_fill_cov(w->f, pass, v, 0, 0);
             int     slot[VARS], n = 1; /* the own one first, then the others in their order */
             slot[0] = v;
             for (int x = 0; x < VARS; x++)
@@ -156,8 +158,8 @@ static void matched_residuals_are_the_dense_answer(void **state)
     (void)state;
     world w;
     world_init(&w);
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, w.full));
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 1, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, quiet, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 1, quiet, w.full));
     for (int64_t row = 5; row < 9; row++) {
         ll_fill_answer a;
         double         mean, sd;
@@ -179,7 +181,7 @@ static void own_reading_is_not_looked_at(void **state)
     ll_fill_answer a, b;
     const int64_t  row = 2;
     world_init(&w);
-    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, w.full));
+    CHECK_OK(ll_fill_pass(w.f, &w.table, 0, quiet, w.full));
     ll_fill_ask(w.f, &w.table, w.full, 0, &row, 1, &a);
     w.u[row] += 5;
     w.full[row] += 5;
@@ -282,7 +284,7 @@ static void sources_sharpen_and_threads_do_not_matter(void **state)
     CHECK_OK(fit(&s, false, &own, &alone));
     ll_filling_destroy(own);
     if (!(score[0] > 0.02 && score[0] < 0.5 * alone)) fail_msg("%g, alone %g", score[0], alone);
-    const double *c = ll_fill_cov(f[0], 1, 0, 0, false);
+    const double *c = ll_fill_cov(f[0], 1, 0, 0, 0);
     assert_true(c[1] / sqrt(c[0] * c[4 + 1]) < -0.9); /* they mirror each other */
     for (int i = 0; i < STATIONS * 2; i++) assert_true(f[0]->near[i] != i / 2);
     ll_filling_destroy(f[0]);
@@ -293,7 +295,7 @@ static void patterns_hide_what_they_say(void **state)
 {
     (void)state;
     static sensors s;
-    static uint8_t hidden[2][2 * ALL];
+    static uint8_t hidden[4][2 * ALL];
     sensors_init(&s);
     const ll_fill_table t = { .n_entities = STATIONS,
                               .n_rows = ALL,
@@ -304,19 +306,67 @@ static void patterns_hide_what_they_say(void **state)
                               .known = s.known,
                               .u = s.y };
     s.y[17] = NAN;
-    int n[2] = { 0 }, runs = 0, longest = 0;
-    for (int p = 0; p < 2; p++) {
-        ll_fill_hide(&t, 1, (ll_fill_pattern)p, 1, hidden[p]);
+    int           n[4] = { 0 }, longest[4] = { 0 };
+    const uint8_t mortal[2] = { 0, 1 };
+    for (int p = 0; p < 4; p++) {
+        const ll_fill_hiding how = {
+            .pattern = (ll_fill_pattern)p, .unit = 1, .seed = 1, .mortal = mortal
+        };
+        ll_fill_hide(&t, &how, hidden[p]);
         assert_false(hidden[p][17]);
-        for (int i = 0; i < 2 * ALL; i++) n[p] += hidden[p][i];
-    }
-    for (int i = 0; i < HOURS; i++) {
-        runs = hidden[1][i] ? runs + 1 : 0;
-        if (runs > longest) longest = runs;
+        for (int i = 0, run = 0; i < 2 * ALL; i++) {
+            n[p] += hidden[p][i];
+            run = hidden[p][i] && i % HOURS > 0 ? run + 1 : 0;
+            if (run > longest[p]) longest[p] = run;
+        }
     }
     assert_true(n[0] > 0.27 * 2 * ALL && n[0] < 0.33 * 2 * ALL);
     assert_true(n[1] > 0.12 * 2 * ALL && n[1] < 0.45 * 2 * ALL);
-    assert_true(longest >= 6);
+    assert_true(longest[0] < 30 && longest[1] >= 6);
+    assert_true(n[LL_FILL_ROWS] > 0.05 * 2 * ALL && n[LL_FILL_ROWS] < 0.4 * 2 * ALL);
+    assert_true(n[LL_FILL_DEAD] > 100 && longest[LL_FILL_DEAD] >= 100);
+    for (int i = 0; i < ALL; i++) {
+        if (i != 17) assert_int_equal(hidden[LL_FILL_ROWS][i], hidden[LL_FILL_ROWS][ALL + i]);
+        assert_false(hidden[LL_FILL_DEAD][i]); /* the first does not die */
+    }
+}
+
+/* At most one outage of each, of a share of the stays. */
+static void stays_lose_a_few_hours(void **state)
+{
+    (void)state;
+    enum { STAYS = 400, LONG = 48, CELLS = STAYS * LONG };
+    static int64_t start[STAYS + 1];
+    static double  t[CELLS], u[2 * CELLS];
+    static uint8_t hidden[2 * CELLS];
+    int            some = 0, whole = 0;
+    for (int i = 0; i < CELLS; i++) t[i] = i % LONG;
+    for (int e = 0; e <= STAYS; e++) start[e] = e * LONG;
+    const ll_fill_table table = {
+        .n_entities = STAYS, .n_rows = CELLS, .n_vars = 2, .start = start, .t = t, .u = u
+    };
+    const ll_fill_hiding rows = { LL_FILL_ROWS, .unit = 1, .stays = true, .seed = 3 };
+    ll_fill_hide(&table, &rows, hidden);
+    for (int e = 0; e < STAYS; e++) {
+        int n = 0, runs = 0;
+        for (int i = e * LONG; i < (e + 1) * LONG; i++) {
+            n += hidden[i];
+            runs += hidden[i] && (i == e * LONG || !hidden[i - 1]);
+        }
+        assert_true(n <= 12 && runs <= 1);
+        some += n > 0;
+    }
+    assert_true(some > 0.7 * STAYS && some < 0.87 * STAYS); /* 80 % of them, some at the end */
+    const ll_fill_hiding dead = { LL_FILL_DEAD, .unit = 1, .stays = true, .seed = 3 };
+    ll_fill_hide(&table, &dead, hidden);
+    for (int e = 0; e < STAYS; e++) {
+        int n[2] = { 0 };
+        for (int i = e * LONG; i < (e + 1) * LONG; i++)
+            n[0] += hidden[i], n[1] += hidden[CELLS + i];
+        assert_true(n[0] + n[1] == LONG && n[0] * n[1] == 0);
+        whole += n[0] > 0;
+    }
+    assert_true(whole > 0.4 * STAYS && whole < 0.6 * STAYS);
 }
 
 int main(void)
@@ -329,6 +379,7 @@ int main(void)
         cmocka_unit_test(scales_go_there_and_back),
         cmocka_unit_test(sources_sharpen_and_threads_do_not_matter),
         cmocka_unit_test(patterns_hide_what_they_say),
+        cmocka_unit_test(stays_lose_a_few_hours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

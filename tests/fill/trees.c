@@ -37,7 +37,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static const ll_trees_data data = { N, F, x, y, weight, role };
+static const ll_trees_data data = { N, F, x, y, weight, role, { 0 } };
 
 static void they_learn(void **state)
 {
@@ -61,7 +61,7 @@ static void they_stop(void **state)
     static double noise[N];
     ll_trees      t;
     for (int i = 0; i < N; i++) noise[i] = (double)draw(9, (uint64_t)i);
-    const ll_trees_data d = { N, F, x, noise, weight, role };
+    const ll_trees_data d = { N, F, x, noise, weight, role, { 0 } };
     CHECK_OK(ll_trees_fit(&d, LL_TREES_MEAN, 0, 1, &t));
     assert_true(t.n < 60);
     ll_trees_deinit(&t);

@@ -186,8 +186,11 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "keep_samples: there is no");
     o = (llap_evaluate_opts){ .keep = "no/such/folder.csv" };
     CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_ENOTFOUND, "no/such/folder.csv");
-    o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .keep = "kept.csv" };
-    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "keep: is for forecasts");
+    o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE,
+                              .keep = "kept.csv",
+                              .keep_samples = 1 };
+    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION,
+               "keep_samples: is for forecasts");
 }
 
 static llap_status read_theirs(void *user)

@@ -10,7 +10,8 @@
 static llap_panel *panel; /* "a", to fill, and "b" */
 static llap_model *model;
 
-static llap_panel *make_mirrors(void)
+/* With "a" silent for so many rows at the end. */
+static llap_panel *make_mirrors(uint64_t silent)
 {
     ll_panel_builder *b;
     llap_panel       *p;
@@ -26,10 +27,11 @@ static llap_panel *make_mirrors(void)
         for (uint64_t i = 0; i < 2 * ROWS; i++) {
             x = 0.8 * x + (double)ll_rng_normal(&r, 4 * i);
             const double bent = x < 0 ? -4 * x : -0.3 * x; /* no line: trees help */
-            const float  row[2] = {
-                 i % 50 == 7 ? NAN : (float)(9 + x + 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
-                (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2))
-            };
+            const float  row[2] = { i % 50 == 7 || i + silent >= 2 * ROWS
+                                        ? NAN
+                                        : (float)(9 + x +
+                                                 0.1 * (double)ll_rng_normal(&r, 4 * i + 1)),
+                                   (float)(3 + bent + 0.1 * (double)ll_rng_normal(&r, 4 * i + 2)) };
             CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * HOUR, row));
         }
     }
@@ -51,7 +53,7 @@ static int set_up(void **state)
 {
     const llap_train_opts o = options();
     if (make_folder(state) != 0) return 1;
-    panel = make_mirrors();
+    panel = make_mirrors(0);
     return llap_train(panel, &o, &model) != LLAP_OK || model->filling == NULL ||
            !model->filling->rest;
 }
@@ -71,9 +73,12 @@ static char *impute_text(const llap_model *m, int keep_samples, int causal)
     return answer_text(a);
 }
 
+/* Where "a" alone is lost. */
 static double crps(const llap_model *m)
 {
-    const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE, .bootstrap = LLAP_ZERO };
+    const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE,
+                                   .gaps = LLAP_EVALUATE_GAPS_DEAD,
+                                   .bootstrap = LLAP_ZERO };
     ll_json                 *j = evaluate(m, panel, &o);
     const double             found = score(j, "model", "crps");
     ll_json_destroy(j);
@@ -97,6 +102,50 @@ static void others_sharpen_fills(void **state)
     llap_text_free(all);
 }
 
+/* Lines of a kept file with that variable, and without an answer. */
+static int count_lines(const char *text, const char *variable, bool empty)
+{
+    int n = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL && *++at != 0;) {
+        const char *end = strchr(at, '\n'), *hit = strstr(at, variable);
+        if (hit == NULL || hit > end) continue;
+        n += (end[-1] == ',') == empty;
+    }
+    return n;
+}
+
+static void every_pattern_is_scored_and_listed(void **state)
+{
+    (void)state;
+    static const char *const name[] = { "", "random", "outages", "rows", "dead" };
+    for (int i = LLAP_EVALUATE_GAPS_RANDOM; i <= LLAP_EVALUATE_GAPS_DEAD; i++) {
+        const llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE,
+                                       .gaps = (llap_evaluate_gaps)i,
+                                       .keep = in_folder("kept.csv"),
+                                       .bootstrap = LLAP_ZERO };
+        const char              *said = "";
+        char                    *text;
+        size_t                   n;
+        int64_t                  values = 0;
+        ll_json                 *j = evaluate(model, panel, &o);
+        CHECK_OK(ll_json_string(j, "gaps", &said));
+        assert_string_equal(said, name[i]);
+        CHECK_OK(ll_file_read(o.keep, 1 << 24, &text, &n));
+        const int a = count_lines(text, ",a,", false), b = count_lines(text, ",b,", true);
+        CHECK_OK(ll_json_int(j, "targets[0].values", 0, INT32_MAX, &values));
+        assert_int_equal(a, values);
+        assert_true(a > 0 && count_lines(text, ",a,", true) == 0);
+        assert_true(i == LLAP_EVALUATE_GAPS_DEAD ? b == 0 : b > 0);
+        if (i == LLAP_EVALUATE_GAPS_ROWS) assert_true(abs(a - b) <= b / 10);
+        assert_true(score(j, "model", "crps") < score(j, "linear", "crps"));
+        ll_free(text);
+        ll_json_destroy(j);
+    }
+    const llap_evaluate_opts wrong = { .gaps = LLAP_EVALUATE_GAPS_ROWS };
+    char                    *none = NULL;
+    CHECK_FAIL(llap_evaluate(model, panel, &wrong, &none, NULL), LLAP_EOPTION, "gaps");
+}
+
 static void a_file_answers_as_the_model(void **state)
 {
     (void)state;
@@ -108,6 +157,68 @@ static void a_file_answers_as_the_model(void **state)
     same_text(impute_text(model, 0, 0), impute_text(m, 0, 0));
     same_text(impute_text(model, 1, 0), impute_text(m, 1, 0));
     llap_model_destroy(m);
+}
+
+/* Means of the first hour, one for each station. */
+static void first_hours(const llap_panel *p, double *out)
+{
+    const llap_forecast_opts o = { .horizon = "1h", .quantiles = "0.5" };
+    llap_answer             *a;
+    CHECK_OK(llap_forecast(model, p, &o, &a));
+    const llap_answer_columns *t = llap_answer_view(a);
+    assert_int_equal(t->n_rows, ENTITIES);
+    for (int e = 0; e < ENTITIES; e++) out[e] = t->number[e * t->n_numbers];
+    llap_answer_destroy(a);
+}
+
+static void silent_sensors_are_forecast_from_the_others(void **state)
+{
+    (void)state;
+    llap_panel *const silent = make_mirrors(60); /* the context is 48 */
+    ll_filling *const f = model->filling;
+    double            full[ENTITIES], with[ENTITIES], without[ENTITIES], off[2] = { 0 };
+    first_hours(panel, full);
+    first_hours(silent, with);
+    model->filling = NULL;
+    first_hours(silent, without);
+    model->filling = f;
+    for (int e = 0; e < ENTITIES; e++)
+        off[0] += fabs(with[e] - full[e]), off[1] += fabs(without[e] - full[e]);
+    if (!(off[0] < 0.5 * off[1])) fail_msg("%g, without the others %g", off[0], off[1]);
+    llap_panel_destroy(silent);
+}
+
+static void info_says_who_fills(void **state)
+{
+    (void)state;
+    char *text, *json;
+    CHECK_OK(llap_model_describe(model, 0, &text));
+    CHECK_OK(llap_model_describe(model, 1, &json));
+    assert_non_null(strstr(text, "gaps: all sensors fill 1 of 1 targets, from 2 variables and 2 "
+                                 "other entities, with trees; chosen"));
+    assert_non_null(strstr(json, "\"filling\": {"));
+    llap_text_free(text);
+    llap_text_free(json);
+}
+
+/* Cancelled at any report of the stage, nothing is left. */
+static int stop_at_filling(void *user, const llap_progress_event *e)
+{
+    int *left = user;
+    return strcmp(e->stage, "filling") == 0 && (*left)-- == 0;
+}
+
+static void filling_can_be_cancelled(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 60; at += 20) {
+        int             left = at;
+        llap_train_opts o = options();
+        llap_model     *m = NULL;
+        o.progress = (llap_progress){ stop_at_filling, &left };
+        assert_int_equal(llap_train(panel, &o, &m), LLAP_ECANCELLED);
+        assert_null(m);
+    }
 }
 
 static void training_does_not_depend_on_threads(void **state)
@@ -149,6 +260,11 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
                                         cmocka_unit_test(a_file_answers_as_the_model),
                                         cmocka_unit_test(others_sharpen_fills),
+                                        cmocka_unit_test(every_pattern_is_scored_and_listed),
+                                        cmocka_unit_test(info_says_who_fills),
+                                        cmocka_unit_test(
+                                            silent_sensors_are_forecast_from_the_others),
+                                        cmocka_unit_test(filling_can_be_cancelled),
                                         cmocka_unit_test(training_does_not_depend_on_threads) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

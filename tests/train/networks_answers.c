@@ -6,7 +6,7 @@
 #include "predict/forecaster.h"
 #include "predict/tables/answer.h"
 #include "report/poles.h"
-#include "score/hidden_gaps.h"
+#include "score/gaps/hidden_gaps.h"
 
 #include <omp.h>
 
@@ -400,7 +400,8 @@ static void networks_are_scored_by_their_draws(void **state)
         ll_forecast_members f;
         ll_arena            arena = { 0 };
         let_networks_fill(joint, 7 * by_networks);
-        CHECK_OK(ll_hidden_gaps_init(&g, joint, panel, &var, scale, LL_PART_TEST, 1, NULL, NULL));
+        const ll_hidden_gaps_opts how = { .part = LL_PART_TEST, .seed = 1 };
+        CHECK_OK(ll_hidden_gaps_init(&g, joint, panel, &var, scale, &how));
         CHECK_OK(g.f[0].forecast(&g.f[0], &(ll_forecast_request){ .seed = 1 }, g.w, 1, &arena, &f));
         assert_int_equal(f.drawn, by_networks);
         for (int64_t q = 0; q < g.w->n_query; q++) {

@@ -1,11 +1,13 @@
 #include "predict/view/fill_view.h"
 
 #include "base/alloc.h"
+#include "base/rng/rng.h"
 #include "fill/smooth.h"
 #include "stack/crps.h"
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 static_assert((int)LL_LAW_LEVELS == (int)LL_FILL_LEVELS, "moves of one length");
 
@@ -71,13 +73,14 @@ void ll_fill_view_deinit(ll_fill_view *v)
 {
     ll_fill_rows_deinit(&v->rows);
     ll_free(v->full);
+    ll_fill_draws_deinit(&v->draws);
     *v = (ll_fill_view){ 0 };
 }
 
 llap_status ll_fill_view_init(ll_fill_view *v, const llap_model *m, const ll_filling *f,
                               const llap_panel *p)
 {
-    *v = (ll_fill_view){ .m = m, .f = f };
+    *v = (ll_fill_view){ .m = m, .f = f, .p = p };
     const llap_status st = f == NULL ? LLAP_OK : ll_fill_rows_init(&v->rows, f, m, p, NULL, true);
     if (st != LLAP_OK) ll_fill_view_deinit(v);
     return st;
@@ -87,9 +90,12 @@ static llap_status fill_others(ll_fill_view *v)
 {
     ll_fill_table *t = &v->rows.table;
     v->full = ll_new((size_t)t->n_rows, (size_t)t->n_vars * sizeof *v->full);
-    llap_status st = v->full == NULL ? LLAP_ENOMEM : ll_fill_table_index(v->f, t);
-    if (st == LLAP_OK) st = ll_fill_pass(v->f, t, 0, v->full);
-    return st == LLAP_OK ? ll_fill_pass(v->f, t, 1, v->full) : st;
+    const llap_status st =
+        v->full == NULL ? LLAP_ENOMEM : ll_fill_table_fill(v->f, t, v->progress, v->full);
+    if (st == LLAP_OK) return LLAP_OK;
+    ll_free(v->full);
+    v->full = NULL;
+    return st;
 }
 
 /* What is added to the normal scores of the anchor's law; false: an answer is not finite. */
@@ -145,4 +151,69 @@ llap_status ll_fill_view_move(ll_fill_view *v, int64_t target, const ll_anchor_r
     ll_free(law);
     ll_free(a);
     return st;
+}
+
+bool ll_fill_view_answers(const ll_filling *f, int64_t target)
+{
+    return variable_of(f, target) >= 0;
+}
+
+llap_status ll_fill_view_values(ll_fill_view *v, int64_t target, int64_t first, int64_t end,
+                                double *y)
+{
+    const int64_t   var = variable_of(v->f, target);
+    const int64_t   n = end - first;
+    llap_status     st = v->full == NULL ? fill_others(v) : LLAP_OK;
+    int64_t        *row = ll_new((size_t)n + 1, sizeof *row);
+    ll_fill_answer *a = ll_new((size_t)n + 1, sizeof *a);
+    assert(var >= 0 && v->rows.table.n_rows == v->p->n_rows); /* rows are the panel's */
+    if (st == LLAP_OK && (row == NULL || a == NULL)) st = LLAP_ENOMEM;
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) row[i] = first + i;
+    if (st == LLAP_OK) ll_fill_ask(v->f, &v->rows.table, v->full, var, row, n, a);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) {
+        double     u[LL_FILL_LEVELS];
+        const bool read = !isnan(v->rows.u[var * v->rows.table.n_rows + row[i]]);
+        ll_fill_quantiles(v->f, var, &a[i], u);
+        y[i] = read || a[i].kind >= LL_FILL_LENGTHS
+                   ? NAN
+                   : ll_fill_scale_y(&v->f->scale[var], u[LL_FILL_LEVELS / 2]);
+    }
+    ll_free(row);
+    ll_free(a);
+    return st;
+}
+
+llap_status ll_fill_view_draw(ll_fill_view *v, const uint8_t *wanted, int64_t n_samples,
+                              uint64_t seed)
+{
+    const ll_filling *f = v->f;
+    const int64_t     C = v->m->frame.n_targets;
+    llap_status       st = LLAP_OK;
+    if (f == NULL) return LLAP_OK;
+    if (v->full == NULL) st = fill_others(v);
+    const ll_fill_table *t = &v->rows.table;
+    uint8_t             *cell = ll_new((size_t)t->n_rows + 1, (size_t)t->n_vars);
+    uint64_t            *id = ll_new((size_t)(t->n_entities * t->n_vars) + 1, sizeof *id);
+    if (st == LLAP_OK && (cell == NULL || id == NULL)) st = LLAP_ENOMEM;
+    for (int64_t i = 0; st == LLAP_OK && i < t->n_vars * t->n_rows; i++) {
+        const int64_t target = f->target[i / t->n_rows];
+        cell[i] = target >= 0 && wanted[v->rows.row[i % t->n_rows] * C + target];
+    }
+    for (int64_t i = 0; st == LLAP_OK && i < t->n_entities * t->n_vars; i++) {
+        const char *entity = v->p->entity[i / t->n_vars], *name = f->name[i % t->n_vars];
+        id[i] = ll_hash(ll_hash(0, entity, strlen(entity) + 1), name, strlen(name));
+    }
+    const ll_fill_draws_opts o = { n_samples, seed, id, cell };
+    if (st == LLAP_OK) st = ll_fill_draws_init(&v->draws, f, t, &o);
+    ll_free(cell);
+    ll_free(id);
+    return st;
+}
+
+const int32_t *ll_fill_view_ranks(const ll_fill_view *v, int64_t target, int64_t entity, double t)
+{
+    const int64_t var = variable_of(v->f, target);
+    if (var < 0 || v->draws.place == NULL) return NULL;
+    const int64_t row = ll_fill_row_at(&v->rows.table, entity, t, v->f->step);
+    return row < 0 ? NULL : ll_fill_draws_of(&v->draws, &v->rows.table, var, row);
 }

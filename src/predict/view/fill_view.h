@@ -10,6 +10,7 @@
 #define LL_PREDICT_VIEW_FILL_VIEW_H
 
 #include "data/panel.h"
+#include "fill/draw.h"
 #include "model/model.h"
 
 /* Rows of a panel as a table. */
@@ -29,11 +30,14 @@ void        ll_fill_rows_deinit(ll_fill_rows *r); /* { 0 } is fine */
 typedef struct ll_fill_view {
     const llap_model *m;
     const ll_filling *f;
+    const llap_panel *p;
     ll_fill_rows      rows;
-    double           *full; /* [n_vars,n_rows] after the first pass; made when it is asked */
+    double           *full;     /* [n_vars,n_rows] after the first pass; made when it is asked */
+    llap_progress     progress; /* of that; the caller's to set */
+    ll_fill_draws     draws;    /* of ll_fill_view_draw */
 } ll_fill_view;
 
-/* Borrows m. A model without a filling: a view that moves nothing. */
+/* Borrows m, f and p. A model without a filling: a view that moves nothing. */
 llap_status ll_fill_view_init(ll_fill_view *v, const llap_model *m, const ll_filling *f,
                               const llap_panel *p);
 void        ll_fill_view_deinit(ll_fill_view *v);
@@ -43,5 +47,20 @@ void        ll_fill_view_deinit(ll_fill_view *v);
  * caller's. entity [n] of the panel. */
 llap_status ll_fill_view_move(ll_fill_view *v, int64_t target, const ll_anchor_request *r,
                               const int64_t *entity, size_t n, double *move);
+
+/* Whether it answers about a target; f may be NULL. */
+bool ll_fill_view_answers(const ll_filling *f, int64_t target);
+
+/* Medians of a target's cells in rows first .. end - 1 of the panel, y [end - first]; NaN where no
+ * other sensor is read, or they are read themselves. */
+llap_status ll_fill_view_values(ll_fill_view *v, int64_t target, int64_t first, int64_t end,
+                                double *y);
+
+/* Draws of the cells that it fills, wanted [n_rows of the panel,n_targets], joint over gaps and
+ * targets: then ranks 0 .. n_samples - 1 of a cell's draws, which say the quantile that each takes;
+ * NULL: it is none of them. */
+llap_status    ll_fill_view_draw(ll_fill_view *v, const uint8_t *wanted, int64_t n_samples,
+                                 uint64_t seed);
+const int32_t *ll_fill_view_ranks(const ll_fill_view *v, int64_t target, int64_t entity, double t);
 
 #endif

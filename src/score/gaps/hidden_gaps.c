@@ -1,7 +1,6 @@
-#include "score/hidden_gaps.h"
+#include "score/gaps/hidden_gaps.h"
 
 #include "base/alloc.h"
-#include "base/bisect.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
@@ -14,122 +13,31 @@
 #include "predict/view/gap_windows.h"
 #include "predict/view/series.h"
 #include "predict/view/target_series.h"
-#include "score/hide.h"
+#include "score/gaps/hide.h"
+#include "score/gaps/naive.h"
 #include "score/metric.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { MEMBERS = 99, BUCKETS = 8, TRUSTED = 50 };
-
-/* Fillers that take a number from the readings around. */
-typedef enum naive { LINEAR, LAST, NAIVES } naive;
-
-/* Errors of one naive filler and target, as mid-point quantiles in standard deviations: by
- * distance, and of all distances behind them. n = 0: none was seen. */
-typedef struct errors {
-    int64_t n[BUCKETS + 1];
-    double  quantile[BUCKETS + 1][MEMBERS];
-} errors;
+enum { MEMBERS = LL_NAIVE_MEMBERS };
 
 typedef struct fill_set {
-    const llap_model     *m;
-    const llap_panel     *p; /* with everything */
-    const int64_t        *var;
-    const ll_score_scale *scale;
-    const uint8_t        *hidden;
-    llap_panel           *masked;
-    ll_readings           r;      /* of what is left */
-    ll_target_series      series; /* likewise */
-    ll_fill_view          view;   /* likewise */
-    errors               *error;  /* [NAIVES,n_targets] */
-    double                score[MEMBERS];
+    const llap_model *m;
+    const llap_panel *p; /* with everything */
+    const int64_t    *var;
+    const uint8_t    *hidden;
+    llap_panel       *masked;
+    ll_naive_fillers  naive;  /* of what is left */
+    ll_target_series  series; /* likewise */
+    ll_fill_view      view;   /* likewise */
+    double            score[MEMBERS];
     /* of networks that fill */
     const ll_backend *backend;
     uint8_t          *asked; /* [n_rows,n_targets] in this call */
     int64_t          *place; /* [n_rows] window and query of this call */
 } fill_set;
-
-/* ---- naive fillers ---- */
-
-typedef struct guess {
-    double  value;
-    int32_t bucket; /* of the distance to the nearest reading used: 0 a step, then powers of 2 */
-} guess;
-
-static guess guess_at(const fill_set *s, naive which, int64_t target, int64_t entity, int64_t time)
-{
-    const ll_target_readings *r = &s->r.of[target];
-    const int64_t             first = r->start[entity], end = r->start[entity + 1];
-    const int64_t             after = ll_first_after(r->time, first, end, time), before = after - 1;
-    const bool                back = before >= first, ahead = after < end && which == LINEAR;
-    double                    far = INFINITY;
-    guess                     g = { .value = s->scale[target * s->p->n_entities + entity].mean };
-    if (back) far = (double)(time - r->time[before]), g.value = r->value[before];
-    if (ahead && !back) g.value = r->value[after];
-    if (ahead) far = fmin(far, (double)(r->time[after] - time));
-    if (ahead && back) {
-        assert(r->time[before] < r->time[after]);
-        const double part =
-            (double)(time - r->time[before]) / (double)(r->time[after] - r->time[before]);
-        g.value += part * (r->value[after] - r->value[before]);
-    }
-    const double steps = far / (double)s->m->frame.step;
-    g.bucket = steps <= 1 ? 0 : (int32_t)fmin(BUCKETS - 1, ceil(log2(steps)));
-    assert(g.bucket >= 0 && g.bucket < BUCKETS);
-    return g;
-}
-
-/* Errors of all hidden cells that are neither scored nor for testing; room [hidden cells]. */
-static void learn(fill_set *s, naive which, int64_t target, ll_part scored, double *room,
-                  int32_t *bucket)
-{
-    const llap_panel *p = s->p;
-    errors           *out = &s->error[which * s->m->frame.n_targets + target];
-    int64_t           n = 0;
-    double           *some = room;
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        const ll_score_scale *scale = &s->scale[target * p->n_entities + e];
-        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
-            if (!s->hidden[row * s->m->frame.n_targets + target]) continue;
-            const ll_part part = ll_row_part(s->m, p, e, row);
-            if (part == scored || part == LL_PART_TEST) continue;
-            const guess  g = guess_at(s, which, target, e, p->time[row]);
-            const double y = (double)p->value[row * p->n_vars + s->var[target]];
-            bucket[n] = g.bucket;
-            room[n++] = ll_score_scale_z(scale, y) - ll_score_scale_z(scale, g.value);
-        }
-    }
-    some = room + n; /* the caller has room for two lists */
-    for (int b = 0; b <= BUCKETS; b++) {
-        int64_t kept = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (b == BUCKETS || bucket[i] == b) some[kept++] = room[i];
-        metric_sort(some, kept);
-        out->n[b] = kept;
-        for (int k = 0; kept > 0 && k < MEMBERS; k++)
-            out->quantile[b][k] = metric_quantile_inner(some, kept, (k + 0.5) / MEMBERS);
-    }
-}
-
-static llap_status fill_naively(const fill_set *s, naive which, const ll_forecast_window *w,
-                                int64_t target, ll_arena *arena, ll_forecast_members *out)
-{
-    const errors         *e = &s->error[which * s->m->frame.n_targets + target];
-    const ll_score_scale *scale = &s->scale[target * s->p->n_entities + w->entity];
-    const int64_t         n = e->n[BUCKETS] > 0 ? MEMBERS : 1;
-    double               *value = ll_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
-    if (value == NULL) return LLAP_ENOMEM;
-    for (int64_t q = 0; q < w->n_query; q++) {
-        const guess   g = guess_at(s, which, target, w->entity, w->time[q]);
-        const double *error = e->quantile[e->n[g.bucket] >= TRUSTED ? g.bucket : BUCKETS];
-        for (int64_t k = 0; k < n; k++)
-            value[k * w->n_query + q] = g.value + (n > 1 ? scale->sd * error[k] : 0);
-    }
-    *out = (ll_forecast_members){ .n = n, .value = value };
-    return LLAP_OK;
-}
 
 /* ---- the model ---- */
 
@@ -292,12 +200,14 @@ static llap_status fill_past(const ll_forecaster *f, const ll_forecast_request *
     return fill_from(f, LL_ANCHOR_PAST, ask, w, n, arena, out);
 }
 
-static llap_status each_naively(const ll_forecaster *f, naive which, const ll_forecast_window *w,
+static llap_status each_naively(const ll_forecaster *f, ll_naive which, const ll_forecast_window *w,
                                 int64_t n, ll_arena *arena, ll_forecast_members *out)
 {
-    llap_status st = LLAP_OK;
+    const fill_set *s = f->self;
+    llap_status     st = LLAP_OK;
     for (int64_t i = 0; st == LLAP_OK && i < n * f->n_targets; i++)
-        st = fill_naively(f->self, which, &w[i / f->n_targets], i % f->n_targets, arena, &out[i]);
+        st =
+            ll_naive_fill(&s->naive, which, &w[i / f->n_targets], i % f->n_targets, arena, &out[i]);
     return st;
 }
 
@@ -306,7 +216,7 @@ static llap_status fill_linear(const ll_forecaster *f, const ll_forecast_request
                                ll_forecast_members *out)
 {
     (void)ask;
-    return each_naively(f, LINEAR, w, n, arena, out);
+    return each_naively(f, LL_NAIVE_LINEAR, w, n, arena, out);
 }
 
 static llap_status fill_last(const ll_forecaster *f, const ll_forecast_request *ask,
@@ -314,7 +224,7 @@ static llap_status fill_last(const ll_forecaster *f, const ll_forecast_request *
                              ll_forecast_members *out)
 {
     (void)ask;
-    return each_naively(f, LAST, w, n, arena, out);
+    return each_naively(f, LL_NAIVE_LAST, w, n, arena, out);
 }
 
 /* ---- what is asked ---- */
@@ -356,7 +266,7 @@ static int64_t count_asked(const ll_hidden_gaps *g, const llap_model *m, const l
 static int32_t steps_since(const ll_hidden_gaps *g, int64_t e, int64_t row, int64_t now,
                            int64_t target)
 {
-    const ll_readings      *r = &g->set->r;
+    const ll_readings      *r = &g->set->naive.r;
     const ll_readings_range before = ll_readings_within(r, target, e, g->set->p->start[e], row);
     if (before.end == before.first) return (int32_t)g->leads.n - 1;
     return (int32_t)ll_lead(&g->leads, now - r->of[target].time[before.end - 1]);
@@ -400,25 +310,11 @@ static llap_status list_windows(ll_hidden_gaps *g, const llap_model *m, const ll
 
 /* ---- all of it ---- */
 
-static llap_status learn_errors(fill_set *s, ll_part part)
+static llap_status set_init(fill_set *s, const uint8_t *all, ll_part part, const uint8_t *glitch)
 {
     const int64_t n = s->m->frame.n_targets;
-    double       *room = ll_new(2 * (size_t)s->p->n_rows, sizeof *room);
-    int32_t      *bucket = ll_new((size_t)s->p->n_rows, sizeof *bucket);
-    s->error = ll_new((size_t)(NAIVES * n), sizeof *s->error);
-    const bool ok = room != NULL && bucket != NULL && s->error != NULL;
-    for (int64_t i = 0; ok && i < NAIVES * n; i++)
-        learn(s, (naive)(i / n), i % n, part, room, bucket);
-    ll_free(room);
-    ll_free(bucket);
-    return ok ? LLAP_OK : LLAP_ENOMEM;
-}
-
-static llap_status set_init(fill_set *s, ll_part part, const uint8_t *glitch)
-{
-    const int64_t n = s->m->frame.n_targets;
-    llap_status   st = ll_hide_mask(s->p, s->var, n, s->hidden, &s->masked);
-    if (st == LLAP_OK) st = ll_readings_init(&s->r, s->masked, s->var, n, glitch);
+    llap_status   st = ll_hide_mask(s->p, NULL, s->p->n_vars, all, &s->masked);
+    if (st == LLAP_OK) st = ll_naive_init(&s->naive, s->masked, part, glitch);
     if (st == LLAP_OK) {
         s->asked = ll_new((size_t)s->p->n_rows, (size_t)n);
         s->place = ll_new((size_t)s->p->n_rows, sizeof *s->place);
@@ -428,12 +324,22 @@ static llap_status set_init(fill_set *s, ll_part part, const uint8_t *glitch)
         st = ll_target_series_init(&s->series, s->m, s->masked, s->var, LL_SERIES_READINGS);
     if (st == LLAP_OK) st = ll_fill_view_init(&s->view, s->m, s->m->filling, s->masked);
     for (int i = 0; i < MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / MEMBERS);
-    return st == LLAP_OK ? learn_errors(s, part) : st;
+    return st;
+}
+
+static llap_status hide(ll_hidden_gaps *g, const ll_hidden_gaps_opts *o, const llap_model *m,
+                        const llap_panel *p, const int64_t *var)
+{
+    const int64_t     C = m->frame.n_targets;
+    const llap_status st = ll_hide_gaps(m, p, var, o->pattern, o->seed, g->all);
+    for (int64_t i = 0; st == LLAP_OK && i < p->n_rows * C; i++)
+        g->hidden[i] = g->all[i / C * p->n_vars + var[i % C]];
+    return st;
 }
 
 llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
-                                const int64_t *var, const ll_score_scale *scale, ll_part part,
-                                uint64_t seed, const uint8_t *glitch, const ll_backend *backend)
+                                const int64_t *var, const ll_score_scale *scale,
+                                const ll_hidden_gaps_opts *o)
 {
     static const struct {
         const char *name;
@@ -447,22 +353,23 @@ llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const ll
     *g = (ll_hidden_gaps){ .n = LL_FILLERS, .n_own = 2, .leads = ll_leads_of_frame(&m->frame) };
     g->set = ll_new(1, sizeof *g->set);
     g->hidden = ll_new(n_rows, (size_t)m->frame.n_targets);
+    g->all = ll_new(n_rows, (size_t)p->n_vars);
     g->w = ll_new(n_rows, sizeof *g->w);
     g->row = ll_new(n_rows, sizeof *g->row);
     g->time = ll_new(n_rows, sizeof *g->time);
     g->lead = ll_new(n_rows, (size_t)m->frame.n_targets * sizeof *g->lead);
-    llap_status st = g->set == NULL || g->hidden == NULL || g->w == NULL || g->row == NULL ||
-                             g->time == NULL || g->lead == NULL
-                         ? LLAP_ENOMEM
-                         : LLAP_OK;
+    const bool  ok = g->set && g->hidden && g->all && g->w && g->row && g->time && g->lead;
+    llap_status st = ok ? hide(g, o, m, p, var) : LLAP_ENOMEM;
     if (st == LLAP_OK) {
-        ll_hide_readings(p, var, m->frame.n_targets, seed, g->hidden);
-        *g->set = (fill_set){
-            .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden, .backend = backend
-        };
-        st = set_init(g->set, part, glitch);
+        *g->set = (fill_set){ .m = m,
+                              .p = p,
+                              .var = var,
+                              .hidden = g->hidden,
+                              .naive = { m, p, var, scale, g->hidden },
+                              .backend = o->backend };
+        st = set_init(g->set, g->all, o->part, o->glitch);
     }
-    if (st == LLAP_OK) st = list_windows(g, m, p, part);
+    if (st == LLAP_OK) st = list_windows(g, m, p, o->part);
     for (int i = 0; i < LL_FILLERS; i++)
         g->f[i] = (ll_forecaster){ .name = filler[i].name,
                                    .n_targets = m->frame.n_targets,
@@ -478,10 +385,9 @@ void ll_hidden_gaps_deinit(ll_hidden_gaps *g)
     if (s != NULL) {
         ll_target_series_deinit(&s->series);
         ll_fill_view_deinit(&s->view);
-        ll_free(s->error);
+        ll_naive_deinit(&s->naive);
         ll_free(s->asked);
         ll_free(s->place);
-        ll_readings_deinit(&s->r);
         llap_panel_destroy(s->masked);
         ll_free(s);
     }
@@ -490,5 +396,6 @@ void ll_hidden_gaps_deinit(ll_hidden_gaps *g)
     ll_free(g->time);
     ll_free(g->lead);
     ll_free(g->hidden);
+    ll_free(g->all);
     *g = (ll_hidden_gaps){ 0 };
 }
