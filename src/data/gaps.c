@@ -34,14 +34,20 @@ static void measure_middle(const int64_t *gap, int64_t n, ll_gaps *out)
     out->middle_share = (double)(last - first + 1) / (double)n;
 }
 
-/* What a clock with jitter was set to: the longest unit of which whole ones come within 2 %. */
+/* What a clock with jitter was set to: the longest unit of which whole ones come near, within what
+ * the jitter of a few hundred rows leaves open for the usual ones. */
 static int64_t round_step(int64_t step)
 {
-    static const int64_t units_s[] = { 604800, 86400, 3600, 60, 1 };
-    for (size_t i = 0; i < sizeof units_s / sizeof units_s[0]; i++) {
-        const int64_t unit = units_s[i] * 1000000000;
-        const int64_t whole = (step / unit + (step % unit >= unit / 2)) * unit;
-        if (whole > 0 && fabs((double)whole - (double)step) <= 0.02 * (double)step) return whole;
+    static const struct {
+        int64_t seconds;
+        double  within;
+    } unit[] = { { 604800, .04 }, { 86400, .04 }, { 3600, .04 }, { 1800, .04 }, { 900, .04 },
+                 { 600, .04 },    { 300, .04 },   { 60, .02 },   { 1, .02 } };
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+        const int64_t one = unit[i].seconds * 1000000000;
+        const int64_t whole = (step / one + (step % one >= one / 2)) * one;
+        if (whole > 0 && fabs((double)whole - (double)step) <= unit[i].within * (double)step)
+            return whole;
     }
     return step;
 }

@@ -22,10 +22,10 @@ typedef struct ll_gaps { /* in ticks of the axis; all 0 without two rows of one 
 llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out);
 
 /* The usual gap where at least half of the gaps are it. Else, where half of them are near the
- * median, a step with jitter: their middle, rounded to whole days, hours, minutes or seconds within
- * 2 %. Else the length that people use (1 s ... 30 min, 1 h ... 12 h, 1 d, 1 w) nearest to the
- * median in ratio, or whole days where that is more than two weeks. For axes without unit: the
- * usual gap, else the median. 0: no gaps. */
+ * median, a step with jitter: their middle, rounded to whole days, hours, halves, quarters, 10 or
+ * 5 min within 4 %, or minutes or seconds within 2 %. Else the length that people use (1 s ... 30
+ * min, 1 h ... 12 h, 1 d, 1 w) nearest to the median in ratio, or whole days where that is more
+ * than two weeks. For axes without unit: the usual gap, else the median. 0: no gaps. */
 int64_t ll_gaps_grid(const ll_gaps *g, const ll_axis *axis);
 
 #endif

@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { BINS = 128, CELLS_LEAST = 60, PATIENCE = 20, SAMPLE = 20000 }; /* bin 0: missing */
+enum {
+    BINS = 128,
+    CELLS_LEAST = 60,
+    PATIENCE = 20,
+    SAMPLE = 20000,
+    REPORTED = 25
+}; /* bin 0: missing */
 static const double rate = 0.08, penalty = 5;
 static const float  share_cells = 0.7f, share_features = 0.5f;
 
@@ -396,6 +402,7 @@ static llap_status boost(grower *g, int64_t n_trees, uint64_t seed, ll_trees *ou
         const double loss = n_trees > 0 ? 0 : stop_loss(g);
         if (n_trees > 0 || loss < least) least = loss, best = k + 1;
         if (k + 1 - best >= PATIENCE) break;
+        if ((k + 1) % REPORTED != 0) continue; /* a tree takes milliseconds */
         const llap_status st =
             ll_report(g->d->progress,
                       &(llap_progress_event){ "filling", k + 1, LL_TREES_MOST, "trees", NULL });
