@@ -10,8 +10,8 @@ enum { REST_LEAST = 2000 };
 
 static void rest_deinit(ll_rest *r)
 {
-    void *const arrays[] = { r->x,    r->z,      r->weight, r->train,
-                             r->half, r->median, r->scale,  r->distance };
+    void *const arrays[] = { r->x,      r->z,     r->weight,   r->train, r->half,
+                             r->median, r->scale, r->distance, r->dead };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
 }
 
