@@ -15,6 +15,7 @@ import pytest
 from conftest import QUICK
 
 import llapdiff
+from llapdiff import _model
 
 
 def test_what_a_model_says_of_itself(model):
@@ -295,3 +296,22 @@ def test_plots(model, data):
         matplotlib.pyplot.close(figure)
     with pytest.raises(ValueError, match="no entity 'nowhere'"):
         model.forecast(data).plot(entities="nowhere")
+
+
+def test_words_keep_the_codes_of_training():
+    hours = np.arange(600)
+    weather = np.array(["clear", "fog", "rain", "snow"])[(hours // 7) % 4]
+    when = np.datetime64("2024-01-01") + hours * np.timedelta64(1, "h")
+    frame = pd.DataFrame({"time": when, "x": np.sin(hours / 4), "weather": weather})
+    model = llapdiff.train(frame, target="x", context="2d", horizon="6h", size="anchor",
+                           training={"anchor": {"steps": 5, "rows": 4}})
+    late = frame.iloc[-100:].copy()
+    late["weather"] = np.where(hours[-100:] % 2 == 0, "rain", "snow")  # by itself 0 and 1
+    seen = _model._data(late, {}, model)
+    assert sorted(set(seen.values[:, seen.variables.index("weather")].tolist())) == [2, 3]
+
+
+def test_entities_of_arrays_stay_in_order():
+    values = np.arange(12)[:, None, None] + np.zeros((12, 5, 1))
+    made = llapdiff.Panel.from_numpy(values)
+    assert made.values[made.first[:-1], 0].tolist() == list(range(12))

@@ -240,8 +240,9 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
 /* What a table in memory has no use for. */
 static llap_status refuse_text_options(const llap_read_opts *given)
 {
-    static const char *const text_only[] = { "separator", "decimal", "quote", "header",
-                                             "skip_lines" };
+    static const char *const text_only[] = { "separator", "decimal",    "quote",
+                                             "header",    "skip_lines", "comment",
+                                             "join",      "start",      "row_every" };
     for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
         if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
             return ll_fail(LLAP_EOPTION, "%s: is for CSV; a table in memory has none",

@@ -1,6 +1,8 @@
 #include "data/panel_words.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <string.h>
@@ -48,7 +50,9 @@ llap_status ll_panel_words_level(ll_panel_words *w, size_t n, const char *variab
 {
     if (w->level == NULL) w->level = ll_arena_new(&w->text, n, sizeof *w->level);
     if (w->level == NULL) return LLAP_ENOMEM;
-    assert(w->n_levels < n);
+    if (w->n_levels == n)
+        return ll_fail(LLAP_EFORMAT, "levels: '%s' is that of several variables",
+                       ll_text_show(variable).text);
     w->level[w->n_levels] = word == NULL ? ll_arena_strndup(&w->text, variable, strlen(variable))
                                          : ll_arena_printf(&w->text, "%s=%s", variable, word);
     return w->level[w->n_levels++] == NULL ? LLAP_ENOMEM : LLAP_OK;

@@ -91,7 +91,7 @@ typedef struct ll_model_frame {
     const char *const *levels; /* [n_levels] codes of words of the data, "variable=word" in order */
 } ll_model_frame;
 
-enum { LL_MODEL_RUN = 16, LL_MODEL_LEVELS = 4096 /* at most; more are not kept */ };
+enum { LL_MODEL_RUN = 16, LL_MODEL_LEVELS = 4096 /* at most */ };
 
 struct llap_model {
     const char *const *levels;   /* those of the frame, closed by NULL */

@@ -407,6 +407,8 @@ llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_m
     if (st == LLAP_OK && n > MOST_INPUTS)
         st = ll_json_fail(config, "stack.inputs", "more than %d", MOST_INPUTS);
     h.l.inputs = (int64_t)n;
+    if (st == LLAP_OK && ll_stack_describe(&h.l, NULL) > LL_STACK_COLUMNS_MAX)
+        st = ll_json_fail(config, "stack.inputs", "more than %d columns", LL_STACK_COLUMNS_MAX);
     if (st == LLAP_OK) st = ll_stack_create(&h.l, out);
     if (st == LLAP_OK) {
         (*out)->anchor_score = h.anchor_score;

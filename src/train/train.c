@@ -299,7 +299,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     for (int64_t i = 0; i < f->n_known; i++) l->names[f->n_targets + i] = p->var[l->known[i]];
     f->target = (const char *const *)l->names;
     f->known = (const char *const *)l->names + f->n_targets;
-    if (p->words != NULL && p->words->n_levels <= LL_MODEL_LEVELS) {
+    if (p->words != NULL && p->words->n_levels > LL_MODEL_LEVELS)
+        return ll_fail(LLAP_ELIMIT, "%zu words are codes, more than %d: leave such columns out",
+                       (size_t)p->words->n_levels, LL_MODEL_LEVELS);
+    if (p->words != NULL) {
         f->n_levels = (int64_t)p->words->n_levels;
         f->levels = (const char *const *)p->words->level;
     }

@@ -27,4 +27,12 @@ mkdir months && mv air_?.csv months
 show months
 awk 'BEGIN { print "entity,time,x"; for (h = 0; h < 9; h++) printf "a,2024-01-01T%02d:00Z,%d\n", h, h }' >named.csv
 show named.csv --join yes
+# names of whole characters, and one where none is left
+part 0 100 café1.csv && part 100 200 café2.csv && part 0 100 1.csv && part 100 200 2.csv
+show café1.csv café2.csv
+show 1.csv 2.csv
+# numbers of one file and words of another under one name: the numbers are no words
+awk 'BEGIN { print "time,a"; for (h = 0; h < 20; h++) printf "2024-01-01T%02d:00Z,%d\n", h, 5000 - 700 * h }' >numbers.csv
+awk 'BEGIN { print "time,b"; for (h = 0; h < 20; h++) printf "2024-01-01T%02d:00Z,%s\n", h, h % 2 ? "ok" : "bad" }' >words.csv
+show numbers.csv words.csv --columns x=a,x=b
 true

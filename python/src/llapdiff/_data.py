@@ -297,7 +297,8 @@ def columns_of_array(values: Any, times: Any = None, variables: Sequence[str] | 
     names = [f"x{i}" for i in range(n_variables)] if variables is None else [str(name) for name in variables]
     if len(names) != n_variables:
         raise FormatError(f"variables: expected {n_variables} names, found {len(names)}")
-    who = [str(i) for i in range(n_entities)] if entities is None else [str(name) for name in entities]
+    wide = len(str(max(n_entities - 1, 0)))  # panels keep entities in the order of their names
+    who = [str(i).zfill(wide) for i in range(n_entities)] if entities is None else [str(name) for name in entities]
     if len(who) != n_entities:
         raise FormatError(f"entities: expected {n_entities} names, found {len(who)}")
     when = np.arange(n_times) if times is None else np.asarray(times)

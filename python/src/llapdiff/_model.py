@@ -9,16 +9,17 @@ from typing import Any
 from ._answer import Answer, Forecast, Imputation
 from ._lib import check, ffi, lib, names, sink, take_text, text
 from ._options import Options
-from ._panel import Panel, panel
+from ._panel import Panel, levels_of, panel
 from ._progress import Progress, Watch
 from ._scores import Poles, Scores
 
 _ROLES = ("entity", "time")
 
 
-def _data(data: Any, options: dict[str, Any]) -> Panel:
-    """The data of a call, and which of its columns are entity and time."""
-    return panel(data, **{name: options.pop(name) for name in _ROLES if options.get(name) is not None})
+def _data(data: Any, options: dict[str, Any], model: Model | None = None) -> Panel:
+    """The data of a call, and which of its columns are entity and time; words get the codes that the model knows."""
+    with levels_of(None if model is None else lib.llap_model_levels(model._c)):
+        return panel(data, **{name: options.pop(name) for name in _ROLES if options.get(name) is not None})
 
 
 class Model:
@@ -109,7 +110,7 @@ class Model:
         """
         given = {"quantiles": quantiles, "samples": samples, "horizon": horizon, "step": step, "at": at, "every": every,
                  "seed": seed}
-        source = _data(data, options)
+        source = _data(data, options, self)
         asked = {**given, **options}
         others = _Others(source, self, with_models, scenarios) if with_models or scenarios else None
         return self._forecast(source, asked, others, progress)
@@ -140,7 +141,7 @@ class Model:
         `.filled()` is the frame without holes.
         """
         given = {"quantiles": quantiles, "causal": causal, "all": all, "samples": samples, "seed": seed}
-        source = _data(data, options)
+        source = _data(data, options, self)
         return self._impute(source, {**given, **options}, progress)
 
     def _impute(self, source: Panel, asked: dict[str, Any], progress: Progress) -> Imputation:
@@ -160,7 +161,7 @@ class Model:
         """
         given = {"task": task, "part": part, "by": by, "units": units or None, "samples": samples, "stride": stride,
                  "seed": seed}
-        source = _data(data, options)
+        source = _data(data, options, self)
         out = ffi.new("llap_scores **")
         others = _Others(source, self, with_models, None)
         with Options("evaluate", {**given, **options}) as how, Watch(progress) as watch:
@@ -173,7 +174,7 @@ class Model:
 
     def poles(self, data: Any = None, **options: Any) -> Poles:
         """The poles of its anchors and networks: decay, frequency, half-life, period."""
-        source = None if data is None else panel(data)
+        source = None if data is None else _data(data, {}, self)
         out = ffi.new("llap_pole_sets **")
         with Options("poles", options) as how:
             check(lib.llap_pole_sets_create(self._c, ffi.NULL if source is None else source._c, how.struct, out))
@@ -219,7 +220,7 @@ class _Others:
         self.kept = (source, model, tuple(models))
         self.n_models = len(models)
         self.models = ffi.new("llap_model *[]", [m._c for m in models]) if models else ffi.NULL
-        self.panels = {name: panel(data) for name, data in (scenarios or {}).items()}
+        self.panels = {name: _data(data, {}, model) for name, data in (scenarios or {}).items()}
         self.texts = [ffi.new("char[]", name.encode()) for name in self.panels]
         self.scenarios = ffi.new("llap_scenario[]", [{"name": name, "known": p._c}
                                                      for name, p in zip(self.texts, self.panels.values())])
@@ -243,7 +244,7 @@ class Sampler:
 
     def forecast(self, data: Any, *, progress: Progress = None, **options: Any) -> Forecast:
         """As `Model.forecast`, with the same bytes."""
-        source = _data(data, options)
+        source = _data(data, options, self._model)
         return self._model._forecast(source, options, None, progress, self._c)
 
 
@@ -303,8 +304,8 @@ def train(data: Any, *, target: Any = None, context: Any = None, horizon: Any = 
     """Trains a model on data (see `panel` for what that may be).
 
     `target` names the variables to forecast, all where None; `context` is how far to look back and `horizon` how far
-    ahead: "14d", a timedelta, or a number of steps. `size` is "anchor" (seconds), "tiny", "small" (minutes, the default)
-    or "stack". The last fifth of the time is left for `Model.evaluate`. Further options are those of the program:
+    ahead: "14d", a timedelta, or a number of steps. `size` is "anchor" (seconds), "stack"
+    (minutes, the default), "tiny" or "small". The last fifth of the time is left for `Model.evaluate`. Further options are those of the program:
     `known`, `holidays`, `kind`, `min`, `max`, `transform`, `state` and `resume` (goes on after an interrupt), ...
 
     `progress`: a bar on a terminal or in a notebook; True, False, or a function of an `Event`.

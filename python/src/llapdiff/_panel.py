@@ -1,9 +1,11 @@
 """Panels: what was measured, as the library holds it."""
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -178,6 +180,19 @@ class Inspection(dict[str, Any]):
         return f"<pre>{html.escape(self._text)}</pre>"
 
 
+_levels: contextvars.ContextVar[Any] = contextvars.ContextVar("levels", default=None)
+
+
+@contextlib.contextmanager
+def levels_of(levels: Any) -> Iterator[None]:
+    """Within it, words that are read get the codes that training gave them."""
+    token = _levels.set(levels)
+    try:
+        yield
+    finally:
+        _levels.reset(token)
+
+
 def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
     out = ffi.new("llap_panel **")
     try:
@@ -188,6 +203,8 @@ def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
         raise
     with how:
         how.struct.log = sink()
+        if (levels := _levels.get()) is not None:
+            how.struct.levels = levels
         check(lib.llap_panel_from_arrow(stream, how.struct, out))
     return Panel(out[0])
 
@@ -206,6 +223,8 @@ def read(paths: Any, **options: Any) -> Panel:
     out = ffi.new("llap_panel **")
     with Options("read", options) as how:
         how.struct.log = sink()
+        if (levels := _levels.get()) is not None:
+            how.struct.levels = levels
         check(lib.llap_panel_read(ffi.new("char *[]", texts), len(texts), how.struct, out))
     return Panel(out[0])
 

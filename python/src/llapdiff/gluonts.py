@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,18 @@ from ._model import Model, from_bytes
 CHUNK = 64  # series that are asked about together
 
 
-def _panel(entries: list[dict[str, Any]]) -> Any:
+def _name(entry: dict[str, Any], position: int) -> str:
+    """By which a model knows a series again: its item_id, else its place in the dataset."""
+    return str(position).zfill(8) if entry.get("item_id") is None else str(entry["item_id"])
+
+
+def _panel(entries: list[dict[str, Any]], names: list[str]) -> Any:
     """One entity for each entry, one variable for each dimension."""
     targets = [np.atleast_2d(np.asarray(entry["target"], np.float64)) for entry in entries]
     lengths = [t.shape[1] for t in targets]
     when = np.concatenate([_times(entry["start"], n) for entry, n in zip(entries, lengths)])
     codes = np.repeat(np.arange(len(entries), dtype=np.int32), lengths)
-    columns = [_arrow.words("entity", codes, [str(i).zfill(8) for i in range(len(entries))]), _numpy_column("time", when)]
+    columns = [_arrow.words("entity", codes, names), _numpy_column("time", when)]
     return _series.panel_of(columns + [_arrow.numbers(f"v{d}", np.concatenate([t[d] for t in targets]))
                                        for d in range(targets[0].shape[0])])
 
@@ -48,20 +52,30 @@ class LlapPredictor(Predictor):  # type: ignore[misc]
 
     def predict(self, dataset: Iterable[dict[str, Any]], num_samples: int | None = None,
                 **ignored: Any) -> Iterator[SampleForecast]:
-        entries = iter(dataset)
-        while chunk := list(islice(entries, CHUNK)):
+        chunk: dict[str, dict[str, Any]] = {}
+        for position, entry in enumerate(dataset):
+            name = _name(entry, position)
+            if name in chunk or len(chunk) == CHUNK:  # windows of one series are asked about one after the other
+                yield from self._predict(chunk, num_samples or self.num_samples)
+                chunk = {}
+            chunk[name] = entry
+        if chunk:
             yield from self._predict(chunk, num_samples or self.num_samples)
 
-    def _predict(self, entries: list[dict[str, Any]], num_samples: int) -> Iterator[SampleForecast]:
+    def _predict(self, chunk: dict[str, dict[str, Any]], num_samples: int) -> Iterator[SampleForecast]:
+        entries, names = list(chunk.values()), list(chunk)
         h = self.prediction_length
         starts = [forecast_start(entry) + self.lead_time for entry in entries]
         times = pd.DataFrame({
-            "entity": [str(i).zfill(8) for i in range(len(entries)) for _ in range(h)],
+            "entity": [name for name in names for _ in range(h)],
             "time": [str(t) for start in starts for t in _times(start, h).astype("datetime64[ns]")],
         })
-        paths = self.model.forecast(_panel(entries), times=times, samples=num_samples, keep_samples=True,
+        panel = _panel(entries, names)
+        paths = self.model.forecast(panel, times=times, samples=num_samples, keep_samples=True,
                                     progress=False).samples
-        for entry, start, path in zip(entries, starts, paths):
+        place = {name: i for i, name in enumerate(panel.entities)}
+        for name, entry, start in zip(names, entries, starts):
+            path = paths[place[name]]
             flat = path[..., 0] if np.ndim(entry["target"]) == 1 else path
             yield SampleForecast(np.array(flat), start_date=start, item_id=entry.get("item_id"), info=entry.get("info"))
 
@@ -82,7 +96,11 @@ class LlapEstimator(Estimator):  # type: ignore[misc]
         self.num_samples, self.options = num_samples, options
 
     def train(self, training_data: Iterable[dict[str, Any]], validation_data: Any = None) -> LlapPredictor:
-        panel = _panel(list(training_data))
+        entries = list(training_data)
+        names = [_name(entry, i) for i, entry in enumerate(entries)]
+        if len(set(names)) < len(names):  # several windows of a series: each is one
+            names = [str(i).zfill(8) for i in range(len(entries))]
+        panel = _panel(entries, names)
         model = _series.fit(panel, self.prediction_length + self.lead_time, self.context,
                             {"size": self.size, **(self.options or {})})
         return LlapPredictor(model, self.prediction_length, self.lead_time, self.num_samples)

@@ -33,7 +33,7 @@ class _Index:
         """datetime64, or numbers."""
         if isinstance(when, pd.PeriodIndex):
             when = when.to_timestamp()
-        return np.asarray(when.tz_localize(None) if getattr(when, "tz", None) is not None else when)
+        return np.asarray(when.tz_convert("UTC").tz_localize(None) if getattr(when, "tz", None) is not None else when)
 
     def columns(self) -> list[_arrow.Column]:
         texts = list(self.labels.values())

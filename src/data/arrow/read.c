@@ -479,6 +479,7 @@ llap_status ll_arrow_read(struct ArrowArrayStream *stream, const ll_csv_opts *o,
     const ll_csv_table table = { "frame", sample, rows, &f };
     ll_csv_opts        with_names = *o;
     with_names.header = LL_YES;
+    if (stream->release == NULL) return ll_fail(LLAP_EINVAL, "frame: its stream is used up");
     llap_status st = read_schema(&f);
     if (st == LLAP_OK) st = ll_csv_read_table(&table, &with_names, out, report);
     for (size_t b = 0; b < f.n_batches; b++) release(&f.batch[b]);

@@ -95,15 +95,18 @@ llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, l
 /* ---- words ---------------------------------------------------------------------------------- */
 
 typedef struct ranks {
-    uint32_t **rank;    /* [n_vars] of arrival number, NULL: not words; UINT32_MAX: not a level */
-    int64_t    strange; /* cells that are no level */
+    const ll_names *words; /* [n_vars] */
+    uint32_t      **rank; /* [n_vars] of arrival number, NULL: not words; UINT32_MAX: not a level */
+    int64_t         strange; /* cells that are no level */
 } ranks;
 
 static void rank_word(void *user, uint32_t v, float *x)
 {
     ranks *r = user;
     if (r->rank[v] == NULL) return;
-    const uint32_t rank = r->rank[v][(uint32_t)*x];
+    /* Another file may have numbers under the same name. */
+    const bool     word = *x >= 0 && *x < (float)r->words[v].n && *x == floorf(*x);
+    const uint32_t rank = word ? r->rank[v][(uint32_t)*x] : UINT32_MAX;
     r->strange += rank == UINT32_MAX;
     *x = rank == UINT32_MAX ? NAN : (float)rank;
 }
@@ -145,7 +148,7 @@ static llap_status rank_names(const ll_names *words, const char *of, const char 
 llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars,
                               const char *const *levels, int64_t *strange)
 {
-    ranks       r = { ll_new(n_vars, sizeof *r.rank), 0 };
+    ranks       r = { words, ll_new(n_vars, sizeof *r.rank), 0 };
     llap_status st = r.rank == NULL ? LLAP_ENOMEM : LLAP_OK;
     bool        any = false;
     for (uint32_t v = 0; v < n_vars && st == LLAP_OK; v++) {

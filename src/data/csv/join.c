@@ -106,13 +106,12 @@ static llap_status name_whole(ll_csv_reader *r, const piece *p, size_t n, uint32
         while (k < len && name[k] == first[k]) k++;
         len = k;
     }
-    while (len > 0 &&
-           (isdigit((unsigned char)first[len - 1]) || ispunct((unsigned char)first[len - 1]) ||
-            ((unsigned char)first[len - 1] & 0xc0) == 0x80 || first[len - 1] == ' '))
+    while (len > 0 && ((unsigned char)first[len] & 0xc0) == 0x80) len--; /* whole characters */
+    while (len > 0 && (isdigit((unsigned char)first[len - 1]) ||
+                       ispunct((unsigned char)first[len - 1]) || first[len - 1] == ' '))
         len--;
-    char name[256];
-    snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), len > 1 ? first : "series");
-    return ll_panel_builder_entity(r->builder, name, strlen(name), entity);
+    return len < 2 ? ll_panel_builder_entity(r->builder, "series", strlen("series"), entity)
+                   : ll_panel_builder_entity(r->builder, first, len, entity);
 }
 
 static llap_status check_overlap(const ll_csv_reader *r, const piece *p, size_t n)
