@@ -1,5 +1,6 @@
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -7,6 +8,12 @@ import llapdiff
 
 # A few steps of fitting are enough where the result itself is not the question.
 QUICK = {"size": "anchor", "training": {"anchor": {"steps": 30}}}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts():
+    """As at a terminal: the background jobs of a shell begin with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
