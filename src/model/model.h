@@ -1,7 +1,7 @@
 /* src/model: a trained model and its file.
  *
  *   model.h      this file: frame, anchors, networks; the file format
- *   model_file.c, anchor_file.c:
+ *   model_save.c, model_file.c, anchor_file.c:
  *                saving and loading
  *   joint_file.c joint laws in it
  *   stack_file.h the stack (src/stack) in the file

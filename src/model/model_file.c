@@ -1,4 +1,4 @@
-/* Saving and loading, the format of model.h. */
+/* Loading, the format of model.h; model_save.c saves. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -14,175 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMAT "1"
-
-static const char run_key[] = "llapdiff.run";
-
-static const char *const axis_names[] = { "calendar", "number", NULL };
-#define SIZE_ANCHOR "anchor" /* without networks; else ll_size_names */
-#define SIZE_STACK "stack"
-
-/* ---- saving ---- */
-
-static int64_t n_anchors(const llap_model *m) { return m->anchor == NULL ? 0 : m->frame.n_targets; }
-
-/* Absent where there are none. */
-static void put_names(ll_json_writer *w, const char *key, const char *const *name, int64_t n)
-{
-    if (n == 0) return;
-    ll_json_open(w, key, '(');
-    for (int64_t i = 0; i < n; i++) ll_json_put_string(w, NULL, name[i]);
-    ll_json_close(w, ']');
-}
-
-static llap_status config_text(const llap_model *m, char **text)
-{
-    const ll_model_frame *f = &m->frame;
-    ll_json_writer        w = { .indent = 0 };
-    size_t                n;
-    assert(!f->by_entity || f->part != NULL);
-    ll_json_open(&w, NULL, '{');
-    ll_json_put_string(&w, "size",
-                       m->stack != NULL     ? SIZE_STACK
-                       : m->network == NULL ? SIZE_ANCHOR
-                                            : ll_size_names[m->network->config.size]);
-    ll_json_put_string(&w, "axis", axis_names[f->axis]);
-    ll_json_put_int(&w, "axis_unit", f->axis_unit);
-    ll_json_put_int(&w, "unit", f->unit);
-    ll_json_put_int(&w, "context", f->context);
-    ll_json_put_int(&w, "horizon", f->horizon);
-    ll_json_put_int(&w, "step", f->step);
-    ll_json_put_int(&w, "gap", f->gap);
-    ll_json_put_double(&w, "observed", f->observed);
-    if (f->by_entity) {
-        ll_json_open(&w, "parts", '(');
-        for (int64_t i = 0; i < f->n_entities; i++) ll_json_put_int(&w, NULL, f->part[i]);
-        ll_json_close(&w, ']');
-    } else {
-        ll_json_put_int(&w, "val_start", f->val_start);
-        ll_json_put_int(&w, "test_start", f->test_start);
-        if (f->has_times) {
-            ll_json_open(&w, "part_times", '(');
-            for (int i = 0; i < 6; i++) ll_json_put_int(&w, NULL, f->part_times[i / 2][i % 2]);
-            ll_json_close(&w, ']');
-        }
-    }
-    put_names(&w, "known", f->known, f->n_known);
-    put_names(&w, "static", f->statics, f->n_statics);
-    put_names(&w, "levels", f->levels, f->n_levels);
-    ll_json_open(&w, "anchors", '[');
-    for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
-    ll_json_close(&w, ']');
-    if (m->network != NULL) ll_network_write_config(&w, m->network);
-    if (m->stack != NULL) ll_stack_write(&w, m->stack);
-    if (m->filling != NULL) ll_fill_write(&w, m->filling);
-    ll_json_close(&w, '}');
-    return ll_json_finish(&w, text, &n);
-}
-
-static llap_status names_text(const char *const *names, int64_t count, char **text)
-{
-    ll_json_writer w = { .indent = 0 };
-    size_t         n;
-    ll_json_open(&w, NULL, '[');
-    for (int64_t i = 0; i < count; i++) ll_json_put_string(&w, NULL, names[i]);
-    ll_json_close(&w, ']');
-    return ll_json_finish(&w, text, &n);
-}
-
-llap_status ll_model_write_metadata(const llap_model *m, ll_tensors_writer *w)
-{
-    char       *config = NULL, *variables = NULL, *entities = NULL;
-    llap_status st = config_text(m, &config);
-    if (st == LLAP_OK) st = names_text(m->frame.target, m->frame.n_targets, &variables);
-    if (st == LLAP_OK) st = names_text(m->frame.entity, m->frame.n_entities, &entities);
-    if (st == LLAP_OK) st = ll_tensors_writer_metadata(w, "llapdiff.format", FORMAT);
-    if (st == LLAP_OK) st = ll_tensors_writer_metadata(w, "llapdiff.config", config);
-    if (st == LLAP_OK) st = ll_tensors_writer_metadata(w, "llapdiff.variables", variables);
-    if (st == LLAP_OK) st = ll_tensors_writer_metadata(w, "llapdiff.entities", entities);
-    if (st == LLAP_OK && m->training != NULL)
-        st = ll_tensors_writer_metadata(w, "llapdiff.training", m->training);
-    if (st == LLAP_OK && m->run[0] != '\0') st = ll_tensors_writer_metadata(w, run_key, m->run);
-    ll_free(config);
-    ll_free(variables);
-    ll_free(entities);
-    return st;
-}
-
-llap_status llap_model_can_save(const char *path)
-{
-    return ll_file_can_write(ll_file_or_stdout(path));
-}
-
-/* Gives the tensors of a model to put. */
-static llap_status write_model(const llap_model *m,
-                               llap_status (*put)(ll_tensors_writer *w, void *user), void *user)
-{
-    ll_tensors_writer *w = NULL;
-    llap_status        st = ll_tensors_writer_create(&w);
-    if (st == LLAP_OK) st = ll_model_write_metadata(m, w);
-    for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++)
-        st = ll_anchor_save(m->anchor[i], i, w);
-    if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
-    if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
-    ll_stack_tensors kept = { 0 };
-    ll_fill_tensors  filled = { 0 };
-    if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &m->frame, &kept, w);
-    if (st == LLAP_OK && m->filling != NULL) st = ll_fill_save(m->filling, &filled, w);
-    if (st == LLAP_OK) st = put(w, user);
-    ll_tensors_writer_destroy(w);
-    ll_stack_tensors_deinit(&kept);
-    ll_fill_tensors_deinit(&filled);
-    return st;
-}
-
-static llap_status put_file(ll_tensors_writer *w, void *path)
-{
-    return ll_tensors_writer_save(w, ll_file_or_stdout(path));
-}
-
-llap_status llap_model_save(const llap_model *m, const char *path)
-{
-    return write_model(m, put_file, (void *)(uintptr_t)path);
-}
-
-typedef struct block {
-    char  *bytes;
-    size_t n;
-} block;
-
-static llap_status put_memory(ll_tensors_writer *w, void *user)
-{
-    block *to = user;
-    char  *text = NULL;
-    FILE  *f = open_memstream(&text, &to->n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "model: no memory for its file");
-    llap_status st = ll_tensors_writer_write(w, f);
-    if (fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "model: no memory for its file");
-    if (st == LLAP_OK) to->bytes = ll_new(to->n, 1);
-    if (to->bytes != NULL) memcpy(to->bytes, text, to->n);
-    else if (st == LLAP_OK) st = LLAP_ENOMEM;
-    free(text); /* of open_memstream */
-    return st;
-}
-
-llap_status llap_model_save_memory(const llap_model *m, char **bytes, size_t *n)
-{
-    block             to = { 0 };
-    const llap_status st = write_model(m, put_memory, &to);
-    *bytes = to.bytes;
-    *n = st == LLAP_OK ? to.n : 0;
-    return st;
-}
-
-/* ---- loading ---- */
-
 /* "anchor" without networks, else what the networks say. */
 static llap_status check_size(const ll_json *j)
 {
-    const char *size = NULL, *expected = SIZE_ANCHOR;
+    const char *size = NULL, *expected = LL_MODEL_SIZE_ANCHOR;
     const bool  network = ll_json_has(j, "network");
-    if (ll_json_has(j, "stack")) expected = SIZE_STACK;
+    if (ll_json_has(j, "stack")) expected = LL_MODEL_SIZE_STACK;
     if (network && ll_json_has(j, "stack"))
         return ll_fail(LLAP_EFORMAT, "config: both 'network' and 'stack'");
     llap_status st = ll_json_string(j, "size", &size);
@@ -231,7 +68,7 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     if (st == LLAP_OK) st = ll_json_int(j, "test_start", INT64_MIN, INT64_MAX, &f->test_start);
     if (st == LLAP_OK) st = get_times(j, f);
     if (st == LLAP_OK) st = check_size(j);
-    if (st == LLAP_OK) st = ll_json_enum(j, "axis", axis_names, &axis);
+    if (st == LLAP_OK) st = ll_json_enum(j, "axis", ll_model_axis_names, &axis);
     if (st == LLAP_OK) st = ll_json_int(j, "axis_unit", 1, INT64_MAX, &f->axis_unit);
     if (st == LLAP_OK) st = ll_json_int(j, "unit", 1, INT64_MAX, &f->unit);
     if (st == LLAP_OK) st = ll_json_int(j, "context", 1, INT64_MAX, &f->context);
@@ -289,7 +126,7 @@ static llap_status get_network(const ll_tensors *t, const ll_json *config, llap_
 {
     static const char *const of[] = { "scale", "anchor" };
     ll_arena                 names = { 0 };
-    const size_t             count = 2 * (size_t)n_anchors(m);
+    const size_t             count = 2 * (size_t)ll_model_n_anchors(m);
     const char             **ignore = ll_arena_new(&names, count + 2, sizeof *ignore);
     llap_status              st = ignore == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < count; i++)
@@ -314,7 +151,7 @@ static llap_status check_stack(const ll_json *config, const llap_model *m)
 /* Whatever is not part of the model must not be in its file. */
 static llap_status check_count(const ll_tensors *t, const llap_model *m, size_t n)
 {
-    for (int64_t i = 0; i < n_anchors(m); i++) n += ll_anchor_tensors(m->anchor[i]);
+    for (int64_t i = 0; i < ll_model_n_anchors(m); i++) n += ll_anchor_tensors(m->anchor[i]);
     n += m->joint != NULL;
     if (ll_tensors_count(t) == n) return LLAP_OK;
     return ll_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, ll_tensors_count(t));
@@ -392,8 +229,9 @@ static llap_status check_format(const ll_tensors *t)
     const char *format = ll_tensors_metadata(t, "llapdiff.format");
     if (format == NULL)
         return ll_fail(LLAP_EFORMAT, "metadata 'llapdiff.format' is missing: not a llapdiff model");
-    if (strcmp(format, FORMAT) == 0) return LLAP_OK;
-    return ll_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format, FORMAT);
+    if (strcmp(format, LL_MODEL_FORMAT) == 0) return LLAP_OK;
+    return ll_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format,
+                   LL_MODEL_FORMAT);
 }
 
 /* Text for others to read, but it must be JSON. */
@@ -411,11 +249,11 @@ static llap_status get_training(const ll_tensors *t, llap_model *m)
 
 static llap_status get_run(const ll_tensors *t, llap_model *m)
 {
-    const char *text = ll_tensors_metadata(t, run_key);
+    const char *text = ll_tensors_metadata(t, LL_MODEL_RUN_KEY);
     if (text == NULL) return LLAP_OK;
     if (strlen(text) != LL_MODEL_RUN || strspn(text, "0123456789abcdef") != LL_MODEL_RUN)
         return ll_fail(LLAP_EFORMAT, "metadata '%s': expected %d hexadecimal digits, found '%s'",
-                       run_key, LL_MODEL_RUN, ll_text_show(text).text);
+                       LL_MODEL_RUN_KEY, LL_MODEL_RUN, ll_text_show(text).text);
     memcpy(m->run, text, sizeof m->run);
     return LLAP_OK;
 }

@@ -1,11 +1,22 @@
-/* Inside the model file: shared by model_file.c, anchor_file.c and those who carry a model's frame
- * in other files. */
+/* Inside the model file: shared by model_save.c, model_file.c, anchor_file.c and those who carry a
+ * model's frame in other files. */
 #ifndef LL_MODEL_MODEL_PARTS_H
 #define LL_MODEL_MODEL_PARTS_H
 
 #include "base/json/json.h"
 #include "base/safetensors.h"
 #include "model/model.h"
+
+#define LL_MODEL_FORMAT "1"
+#define LL_MODEL_RUN_KEY "llapdiff.run"
+#define LL_MODEL_SIZE_ANCHOR "anchor" /* without networks; else ll_size_names */
+#define LL_MODEL_SIZE_STACK "stack"
+extern const char *const ll_model_axis_names[]; /* of ll_axis_kind, closed by NULL */
+
+static inline int64_t ll_model_n_anchors(const llap_model *m)
+{
+    return m->anchor == NULL ? 0 : m->frame.n_targets;
+}
 
 /* Anchor number i: its object within "anchors", its tensors. */
 void        ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a);

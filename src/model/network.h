@@ -1,5 +1,5 @@
 /* The networks of a model: their configuration, and a store with all their tensors. One container
- * for both profiles; model/model.h holds it beside the anchors, model_file.c saves both in one
+ * for both profiles; model/model.h holds it beside the anchors, model_save.c saves both in one
  * file.
  *
  *     ll_network_config c;
@@ -236,7 +236,7 @@ llap_status ll_network_points(const ll_network *n, int64_t steps, ll_points *out
 /* tq [B,h], times after the last context row, as the origin of the configuration wants them. */
 void ll_network_origin(const ll_network_config *c, float *tq, int64_t B, int64_t h);
 
-/* -------- the file (network_file.c); model_file.c calls these -------- */
+/* -------- the file (network_file.c); model_save.c and model_file.c call these -------- */
 
 /* The key "network" of an open object. */
 void ll_network_write_config(ll_json_writer *w, const ll_network *n);

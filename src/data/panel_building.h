@@ -1,0 +1,36 @@
+/* Inside the panel builder: what panel_builder.c, which takes rows and cells in, and
+ * panel_finish.c, which puts them in order and makes the panel, share; not for others. */
+#ifndef LL_DATA_PANEL_BUILDING_H
+#define LL_DATA_PANEL_BUILDING_H
+
+#include "data/events.h"
+#include "data/names.h"
+#include "data/panel_builder.h"
+
+struct ll_panel_builder {
+    ll_builder_opts   opts;
+    ll_builder_counts counts;
+    const ll_axis    *axis; /* while finishing, borrowed */
+    ll_names          entities, vars;
+    uint32_t         *var_order; /* asked for; NULL: none */
+    int64_t          *newest;    /* [newest_capacity] latest time of each entity so far */
+    uint32_t          newest_capacity, newest_n;
+
+    ll_events rows;
+    float    *value; /* [rows.capacity,stride] */
+    int64_t   stride;
+
+    ll_events cells;
+    uint32_t *cell_var;
+    float    *cell_value;
+};
+
+/* Resizes one array of the builder in place, a T ** of any T; false when out of memory. */
+bool ll_building_resize(void *array, int64_t n, size_t size);
+void ll_building_clear(ll_events *e);
+
+/* Rows get as many values as there are variables now; room for so many rows. */
+llap_status ll_building_widen(ll_panel_builder *b);
+llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity);
+
+#endif
