@@ -100,6 +100,14 @@ static bool widen(void **v, uint32_t *n, uint32_t need, size_t size)
     return true;
 }
 
+static bool widen_entities(ll_word_column *c, uint32_t entity)
+{
+    void      *entities = c->entity;
+    const bool ok = widen(&entities, &c->n_entities, entity + 1, sizeof *c->entity);
+    c->entity = entities;
+    return ok;
+}
+
 llap_status ll_word_notes_add(ll_word_notes *n, uint32_t column, uint32_t entity, const char *text,
                               size_t len, int64_t arrival)
 {
@@ -108,9 +116,7 @@ llap_status ll_word_notes_add(ll_word_notes *n, uint32_t column, uint32_t entity
     n->column = columns;
     ll_word_column *c = &n->column[column];
     if (c->changes) return LLAP_OK;
-    void *entities = c->entity;
-    if (!widen(&entities, &c->n_entities, entity + 1, sizeof *c->entity)) return LLAP_ENOMEM;
-    c->entity = entities;
+    if (!widen_entities(c, entity)) return LLAP_ENOMEM;
     ll_word_note *was = &c->entity[entity];
     if (was->word != NULL && strlen(was->word) == len && memcmp(was->word, text, len) == 0)
         return LLAP_OK;
@@ -123,5 +129,38 @@ llap_status ll_word_notes_add(ll_word_notes *n, uint32_t column, uint32_t entity
     c->changes = true;
     c->who = entity;
     c->other = now;
+    return LLAP_OK;
+}
+
+static void join_note(ll_word_column *c, uint32_t from, uint32_t to)
+{
+    const ll_word_note note = c->entity[from];
+    ll_word_note      *was = &c->entity[to];
+    if (note.word == NULL || from == to) return;
+    if (was->word == NULL) {
+        *was = note;
+    } else if (!c->changes && strcmp(was->word, note.word) != 0) {
+        c->changes = true;
+        c->who = to;
+        c->other = note;
+    }
+    c->entity[from] = (ll_word_note){ 0 };
+}
+
+llap_status ll_word_notes_join(ll_word_notes *n, const uint32_t *to, uint32_t n_entities)
+{
+    for (ll_word_column *c = n->column; c < n->column + n->n; c++) {
+        if (c->changes && c->who < n_entities) {
+            const uint32_t who = to[c->who];
+            if (!widen_entities(c, who)) return LLAP_ENOMEM;
+            if (who != c->who) c->entity[who] = c->entity[c->who];
+            c->who = who;
+            continue; /* one change is all that is told */
+        }
+        for (uint32_t e = 0; e < n_entities && e < c->n_entities; e++) {
+            if (!widen_entities(c, to[e])) return LLAP_ENOMEM;
+            join_note(c, e, to[e]);
+        }
+    }
     return LLAP_OK;
 }

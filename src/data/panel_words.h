@@ -62,6 +62,8 @@ typedef struct ll_word_notes {
 
 llap_status ll_word_notes_add(ll_word_notes *n, uint32_t column, uint32_t entity, const char *text,
                               size_t len, int64_t arrival);
+/* Entities become one: e of n is now to[e]. In order of e, the first word stays. */
+llap_status ll_word_notes_join(ll_word_notes *n, const uint32_t *to, uint32_t n_entities);
 void        ll_word_notes_deinit(ll_word_notes *n); /* { 0 } is fine */
 
 #endif

@@ -136,7 +136,9 @@ static llap_status make_one(ll_csv_reader *r, const piece *p, size_t n, char sai
     for (uint32_t e = 0; e < n_entities; e++) to[e] = e;
     for (size_t i = 0; i < n; i++) to[p[i].part->entity] = whole;
     ll_panel_builder_join(r->builder, to);
+    st = ll_word_notes_join(&r->words, to, n_entities);
     ll_free(to);
+    if (st != LLAP_OK) return st;
     snprintf(said, 512,
              "%zu files%s are one series, '%s', from %s to %s; `join` no keeps them apart", n,
              r->o->join == LL_AUTO && r->o->entity == NULL ? " that continue each other" : "",

@@ -71,6 +71,17 @@ static void note_cell(const ll_csv_reader *r, size_t column, char place[256])
              column + 1, ll_text_show(r->schema.column[column].name).text);
 }
 
+/* Of a column of words, also where they are numbers. */
+static llap_status note_word(ll_csv_reader *r, size_t column, uint32_t id, const double *number)
+{
+    char         room[LL_DOUBLE_TEXT];
+    ll_csv_field word;
+    if (number != NULL)
+        word = (ll_csv_field){ room, (uint32_t)ll_text_double(*number, room), false };
+    else word = ll_csv_trim(r->tokens.field[column]);
+    return ll_word_notes_add(&r->words, id, r->entity, word.text, word.len, r->arrivals);
+}
+
 /* Reads a value and keeps the places where one was first taken as missing. number: what the cell
  * holds, where it is no text; else NULL. */
 static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, const double *number,
@@ -78,7 +89,7 @@ static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, cons
 {
     const ll_csv_variables *vs = &r->variables;
     const int64_t           bad = vs->bad_cells, infinite = vs->infinite_cells;
-    const int64_t           outside = vs->out_of_range;
+    const int64_t           outside = vs->out_of_range, words = vs->variable[id].n_words;
     const llap_status       st = number != NULL
                                      ? ll_csv_variables_number(&r->variables, id, *number, x)
                                      : ll_csv_variables_read(&r->variables, id, r->tokens.field[column],
@@ -87,7 +98,7 @@ static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, cons
     if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
     if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
     if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
-    return LLAP_OK;
+    return vs->variable[id].n_words == words ? LLAP_OK : note_word(r, column, id, number);
 }
 
 llap_status ll_csv_reader_cell(ll_csv_reader *r, const ll_csv_use *use)
@@ -97,11 +108,7 @@ llap_status ll_csv_reader_cell(ll_csv_reader *r, const ll_csv_use *use)
         r->report->text_cells += ll_csv_trim(f).len > 0;
         return LLAP_OK;
     }
-    const int64_t     words = r->variables.variable[use->variable].n_words;
-    const llap_status st = read_value(r, use->column, use->variable, NULL, r->row + use->var);
-    if (st != LLAP_OK || r->variables.variable[use->variable].n_words == words) return st;
-    const ll_csv_field word = ll_csv_trim(f); /* of a column of words */
-    return ll_word_notes_add(&r->words, use->variable, r->entity, word.text, word.len, r->arrivals);
+    return read_value(r, use->column, use->variable, NULL, r->row + use->var);
 }
 
 llap_status ll_csv_reader_number(ll_csv_reader *r, const ll_csv_use *use, double number)

@@ -45,10 +45,12 @@ bool ll_csv_is_wanted(const ll_csv_opts *o, const char *name)
     return panel_name(o, name, strlen(name), &unused) != NULL;
 }
 
+/* Levels have the names of the panel: those of the columns may be others. */
 static bool has_levels(const ll_csv_opts *o, const char *name, size_t len)
 {
-    for (const char *const *l = o->levels; l != NULL && *l != NULL; l++)
-        if (strncmp(*l, name, len) == 0 && (*l)[len] == '=') return true;
+    const char *as = panel_name(o, name, len, &len);
+    for (const char *const *l = o->levels; as != NULL && l != NULL && *l != NULL; l++)
+        if (strncmp(*l, as, len) == 0 && (*l)[len] == '=') return true;
     return false;
 }
 
