@@ -23,7 +23,7 @@ typedef struct frame {
     size_t             n_batches, capacity;
     bool               ended;
     bool               instant; /* the time is one column of instants */
-    bool               usual;   /* and all values are plain numbers, in wide form */
+    bool               usual;   /* and not on a zone's clock; plain numbers in wide form */
     float             *block;   /* [BLOCK,n_row] of usual tables */
     int64_t            row;     /* read so far */
 } frame;
@@ -223,18 +223,13 @@ static bool is_instant(const frame *f, const ll_csv_reader *r)
     return r->schema.n_time == 1 && ll_arrow_is_instant(t->kind) && t->index == LL_ARROW_NULL;
 }
 
-/* A clock without a zone means the zone of the options. */
-static llap_status in_zone(const ll_clock *clock, int64_t *t)
+/* A time without a zone is one on the clock of the zone of the options. */
+static bool is_on_clock(const frame *f, const ll_csv_reader *r)
 {
-    int32_t           offset = 0;
-    const int64_t     s = *t / 1000000000 - (*t % 1000000000 < 0);
-    const llap_status st = ll_zone_resolve(clock->zone, s, clock->wall, &offset);
-    if (st == LLAP_OK && __builtin_sub_overflow(*t, (int64_t)offset * 1000000000, t))
-        return ll_fail(LLAP_ELIMIT, "time lies outside 1677 to 2262");
-    return st;
+    return f->instant && *f->type[r->time_column[0]].zone == '\0' && r->clock.zone != NULL;
 }
 
-/* out[1] > out[0] where a text may be either (ll_csv_reader_choose_time). */
+/* out[1] > out[0] where it may be either (ll_csv_reader_choose_time). */
 static llap_status read_time(frame *f, ll_csv_reader *r, int64_t i, int64_t out[2])
 {
     const size_t           c = r->time_column[0];
@@ -244,10 +239,9 @@ static llap_status read_time(frame *f, ll_csv_reader *r, int64_t i, int64_t out[
     if (f->instant) {
         empty = !ll_arrow_present(column, i);
         if (!empty) st = ll_arrow_ticks(column, i, out);
-        if (!empty && st == LLAP_OK && *column->type.zone == '\0' && r->clock.zone != NULL)
-            st = in_zone(&r->clock, out);
-        if (st != LLAP_OK) return ll_csv_reader_fail(r, c, st);
         out[1] = out[0];
+        if (!empty && st == LLAP_OK && is_on_clock(f, r)) st = ll_csv_reader_clock_time(r, out);
+        if (st != LLAP_OK) return ll_csv_reader_fail(r, c, st);
     } else {
         for (int k = 0; k < r->schema.n_time && st == LLAP_OK; k++)
             st = show(f, r, r->time_column[k], i);
@@ -342,8 +336,7 @@ static llap_status read_block(frame *f, ll_csv_reader *r, int64_t i, int64_t n)
     const ll_arrow_column *when = &f->column[r->time_column[0]];
     const int64_t         *plain = ll_arrow_plain_ticks(when, i);
     int64_t                time[BLOCK + 1], begin = 0, place = INT64_MIN;
-    if (*when->type.zone == '\0' && r->clock.zone != NULL) plain = NULL; /* clocks of a zone */
-    llap_status st = LLAP_OK;
+    llap_status            st = LLAP_OK;
     for (const ll_csv_use *use = r->use; use < r->use + r->n_use && st == LLAP_OK; use++)
         if (!use->nothing) st = read_numbers(f, r, use, i, n);
     for (int64_t k = 0; k < n && st == LLAP_OK; k++) {
@@ -423,7 +416,7 @@ static llap_status use_columns(frame *f, const ll_csv_reader *r)
 static llap_status set_clock(frame *f, ll_csv_reader *r)
 {
     f->instant = is_instant(f, r);
-    f->usual = f->instant && !r->schema.is_long && !r->o->unordered_is_error;
+    f->usual = f->instant && !is_on_clock(f, r) && !r->schema.is_long && !r->o->unordered_is_error;
     for (size_t i = 0; i < r->n_use && f->usual; i++) {
         const ll_arrow_type *t = &f->type[r->use[i].column];
         f->usual = r->use[i].nothing ||

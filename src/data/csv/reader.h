@@ -127,6 +127,8 @@ llap_status ll_csv_reader_fail(const ll_csv_reader *r, size_t column, llap_statu
 /* The time of the record; both[1] > both[0] where it may be either (choose_time then tells, which
  * needs r->entity, and leaves it in both[0]). */
 llap_status ll_csv_reader_time(ll_csv_reader *r, int64_t both[2], bool *empty);
+/* The same of a time on the clock of the zone, both[0], as a number. */
+llap_status ll_csv_reader_clock_time(ll_csv_reader *r, int64_t both[2]);
 llap_status ll_csv_reader_choose_time(ll_csv_reader *r, int64_t both[2]);
 llap_status ll_csv_reader_count_time(ll_csv_reader *r, int64_t *out);
 /* Fails where an hour that came twice on the clock came once in the file: which one is not told. */

@@ -80,6 +80,29 @@ llap_status ll_csv_reader_time(ll_csv_reader *r, int64_t both[2], bool *empty)
     return read_text(r, both, empty); /* for its message */
 }
 
+/* A time on the clock of the zone. */
+static llap_status in_zone(const ll_clock *clock, ll_wall wall, int64_t local, int64_t *out)
+{
+    int32_t           offset = 0;
+    const llap_status st = ll_zone_resolve(clock->zone, ll_floor_s(local), wall, &offset);
+    if (st == LLAP_OK && __builtin_sub_overflow(local, (int64_t)offset * 1000000000, out))
+        return ll_fail(LLAP_ELIMIT, "time lies outside 1677 to 2262");
+    return st;
+}
+
+llap_status ll_csv_reader_clock_time(ll_csv_reader *r, int64_t both[2])
+{
+    const int64_t local = both[0];
+    llap_status   st = in_zone(&r->clock, r->clock.wall, local, both);
+    both[1] = both[0];
+    if (st != LLAP_EFORMAT || !r->o->infer_wall || r->schema.is_long) return st;
+    if (in_zone(&r->clock, LL_WALL_EARLIER, local, &both[0]) == LLAP_OK &&
+        in_zone(&r->clock, LL_WALL_LATER, local, &both[1]) == LLAP_OK && both[0] < both[1] &&
+        local_of(r, both[0]) == local_of(r, both[1]))
+        return LLAP_OK;
+    return in_zone(&r->clock, r->clock.wall, local, both); /* for its message */
+}
+
 static llap_status fail_fold(const ll_csv_fold *f)
 {
     return ll_fail(
