@@ -97,7 +97,7 @@ static void texts_of_every_layout(void **state)
     (void)state;
     static const int64_t large[] = { 0, 1, 2, 3 };
     static const char    long_text[] = "____a name of many bytes";
-    static const int32_t lengths[] = { 20 };
+    static int64_t       lengths[] = { 24 };
     static struct {
         int32_t n;
         char    text[12];
@@ -125,6 +125,10 @@ static void texts_of_every_layout(void **state)
     check_as(&f, &LL_CSV_DEFAULT,
              "id,time,x\na,1970-01-01T00:00:00,1.5\na,1970-01-01T01:00:00,\n"
              "a name of many bytes,1970-01-01T02:00:00,-3\n");
+    lengths[0] = 23;
+    llap_panel *p = NULL;
+    CHECK_FAIL(read_frame(&f, &p), LLAP_EFORMAT,
+               "frame: column 1 'id': a view from byte 4 to 24 of a buffer of 23");
 }
 
 static void times_of_every_unit_and_zone(void **state)
@@ -165,6 +169,30 @@ static void times_of_every_unit_and_zone(void **state)
     check_as(&f, &o,
              "id,time,x\na,1970-01-01T00:00:00,1.5\na,1970-01-01T01:00:00,\n"
              "b,1970-01-01T02:00:00,-3\n");
+}
+
+/* The autumn hour that the clock of a zone shows twice: the order of the rows tells, as in files.
+ */
+static void clocks_of_a_zone_in_autumn(void **state)
+{
+    (void)state;
+    static const int64_t local[] = { 1698541200, 1698544800, 1698544800, 1698548400 };
+    static const double  x[] = { 1, 2, 3, 4 };
+    static_frame         f = { .n_rows = 4 };
+    ll_csv_opts          o = LL_CSV_DEFAULT;
+    frame_column(&f, "tss:", "time", (frame_buffers){ { NULL, local } });
+    frame_column(&f, "g", "x", (frame_buffers){ { NULL, x } });
+    o.zone = "Europe/Rome";
+    o.infer_wall = true;
+    check_as(&f, &o,
+             "time,x\n2023-10-29T01:00:00,1\n2023-10-29T02:00:00,2\n2023-10-29T02:00:00,3\n"
+             "2023-10-29T03:00:00,4\n");
+    llap_panel *p = NULL;
+    f.n_rows = 2; /* nothing tells which of the two it is */
+    CHECK_FAIL(read_with(&f, &o, &p), LLAP_EFORMAT, "the zone's clock shows this time twice");
+    static const int64_t spring[] = { 1679792400, 1679796000 }; /* 02:00 is never shown */
+    f.buffers[0].at[1] = spring;
+    CHECK_FAIL(read_with(&f, &o, &p), LLAP_EFORMAT, "frame:2");
 }
 
 static void a_long_table(void **state)
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(numbers_of_every_type),
         cmocka_unit_test(texts_of_every_layout),
         cmocka_unit_test(times_of_every_unit_and_zone),
+        cmocka_unit_test(clocks_of_a_zone_in_autumn),
         cmocka_unit_test(a_long_table),
         cmocka_unit_test(what_is_text_is_read_as_csv_is),
         cmocka_unit_test(options_are_those_of_files),

@@ -217,6 +217,10 @@ static llap_status view_at(const ll_arrow_column *c, int64_t at, ll_csv_field *o
     if (n < 0 || buffer < 0 || buffer >= c->n_views)
         return ll_fail(LLAP_EFORMAT, "a view of %d bytes in buffer %d of %" PRId64 " cannot be",
                        (int)n, (int)buffer, c->n_views);
+    const int64_t *lengths = c->views[c->n_views];
+    if (lengths != NULL && (int64_t)from + n > lengths[buffer])
+        return ll_fail(LLAP_EFORMAT, "a view from byte %d to %" PRId64 " of a buffer of %" PRId64,
+                       (int)from, (int64_t)from + n, lengths[buffer]);
     return check_text(c->views[buffer], from, (int64_t)from + n, out);
 }
 
