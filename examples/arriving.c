@@ -15,18 +15,12 @@ static const char *const var[] = { "temperature" };
 
 static float reading(int hour) { return (float)(15 + 6 * cos(hour * 0.2618) + sin(hour * 78.233)); }
 
-/* *panel is replaced by one with the new row. */
-static llap_status arrive(llap_panel **panel, int64_t time, float value)
+static llap_status arrive(llap_panel *panel, int64_t time, float value)
 {
     const llap_arrays more = {
         .n_rows = 1, .n_vars = 1, .var = var, .time = &time, .value = &value
     };
-    llap_panel       *grown = NULL;
-    const llap_status st = llap_panel_append(*panel, &more, &grown);
-    if (st != LLAP_OK) return st;
-    llap_panel_destroy(*panel);
-    *panel = grown;
-    return LLAP_OK;
+    return llap_panel_append(panel, &more);
 }
 
 int main(void)
@@ -60,7 +54,7 @@ int main(void)
         inside += y >= x[1] && y <= x[3];
         printf("hour %d: %.1f (%.1f to %.1f), then %.1f\n", i, x[2], x[1], x[3], y);
         llap_answer_destroy(a);
-        st = arrive(&panel, i * HOUR, reading(i));
+        st = arrive(panel, i * HOUR, reading(i));
     }
     if (st == LLAP_OK) printf("%d of %d within the 80 %% interval\n", inside, NEW);
     else fprintf(stderr, "arriving: %s\n", llap_error_detail());

@@ -1,5 +1,6 @@
 /* A panel: what was measured. Each entity (station, patient, ticker) has its own rows at its own
- * times, one value or hole per variable. Immutable; any number of threads may read it.
+ * times, one value or hole per variable. Immutable, but for llap_panel_append; any number of
+ * threads may read it.
  *
  *     llap_read_opts how = { 0 };
  *     llap_panel    *panel = NULL;
@@ -234,11 +235,20 @@ static inline int llap_cell_observed(const llap_panel_columns *c, int64_t row, i
     return (int)(c->observed[cell / 64] >> (cell % 64) & 1);
 }
 
-/* A new panel of the rows of p and further ones, which replace values of the same entity and time:
- * for observations that arrive. The variables are those of p, in their order, and so is the axis
- * (that of more is not looked at). Caller owns *out. */
-LLAP_API llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more,
-                                       llap_panel **out);
+/* Puts further rows into p, for observations that arrive; they replace values of the same entity
+ * and time, and what they miss erases nothing. The variables are those of p, in their order, and so
+ * is the axis (that of more is not looked at). Entities may be new.
+ *
+ * Rows behind the last one of the last entity, so all that arrive for a single series, cost what
+ * they are, however long p is. Others move in memory what lies behind them, once a call: give the
+ * rows of all entities together.
+ *
+ * The one function that changes a panel: nobody else may use p meanwhile, and whatever was borrowed
+ * from it is gone: arrays and names of its view, inspections, answers that are still to be drawn
+ * beside it. The pointer that llap_panel_view gave stays and shows what p is now. Who needs the
+ * panel as it was makes a copy before. After a failure p is as it was. */
+LLAP_API llap_status llap_panel_append(llap_panel *p, const llap_arrays *more);
+LLAP_API llap_status llap_panel_copy(const llap_panel *p, llap_panel **out); /* caller owns */
 
 typedef struct llap_panel_sizes {
     int64_t entities, variables, rows;

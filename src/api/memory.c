@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/clock.h"
+#include "data/panel_append.h"
 #include "data/panel_builder.h"
-#include "data/panel_words.h"
 
 #include <string.h>
 
@@ -32,21 +32,7 @@ static llap_status add_arrays(ll_panel_builder *b, const llap_arrays *a)
     return st;
 }
 
-static llap_status add_panel(ll_panel_builder *b, const llap_panel *p)
-{
-    llap_status st = LLAP_OK;
-    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
-        uint32_t id;
-        st = ll_panel_builder_entity(b, p->entity[e], strlen(p->entity[e]), &id);
-        for (int64_t r = p->start[e]; st == LLAP_OK && r < p->start[e + 1]; r++)
-            st = ll_panel_builder_row(b, id, p->time[r], p->value + r * p->n_vars);
-    }
-    return st;
-}
-
-/* The rows of p, if any, and of a. */
-static llap_status build(const llap_panel *p, const llap_arrays *a, const ll_axis *axis,
-                         llap_panel **out)
+static llap_status build(const llap_arrays *a, const ll_axis *axis, llap_panel **out)
 {
     *out = NULL;
     if (a->n_vars == 0 || a->var == NULL ||
@@ -55,7 +41,6 @@ static llap_status build(const llap_panel *p, const llap_arrays *a, const ll_axi
     ll_panel_builder *b = NULL;
     llap_status       st = ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b);
     if (st == LLAP_OK) st = add_names(b, a->var, a->n_vars);
-    if (st == LLAP_OK && p != NULL) st = add_panel(b, p);
     if (st == LLAP_OK) st = add_arrays(b, a);
     if (st == LLAP_OK) st = ll_panel_builder_finish(b, axis, out);
     ll_panel_builder_destroy(b);
@@ -100,27 +85,26 @@ llap_status llap_panel_from_arrays(const llap_arrays *a, llap_panel **out)
     ll_axis axis = LL_AXIS_UTC;
     *out = NULL;
     const llap_status st = a->axis == NULL ? LLAP_OK : read_axis(a->axis, &axis);
-    return st == LLAP_OK ? build(NULL, a, &axis, out) : st;
+    return st == LLAP_OK ? build(a, &axis, out) : st;
 }
 
-llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more, llap_panel **out)
+llap_status llap_panel_append(llap_panel *p, const llap_arrays *more)
 {
-    *out = NULL;
+    llap_panel *rows = NULL;
     if (more->n_vars != (size_t)p->n_vars)
         return ll_fail(LLAP_EINVAL, "arrays: expected %lld variables, found %zu",
                        (long long)p->n_vars, more->n_vars);
-    for (size_t v = 0; v < more->n_vars; v++)
+    for (size_t v = 0; more->var != NULL && v < more->n_vars; v++)
         if (strcmp(more->var[v], p->var[v]) != 0)
             return ll_fail(LLAP_EINVAL, "arrays: variable %zu: expected '%s', found '%s'", v + 1,
                            ll_text_show(p->var[v]).text, ll_text_show(more->var[v]).text);
-    const llap_status st = build(p, more, &p->axis, out);
-    if (st != LLAP_OK ||
-        (ll_panel_words_carry(p, *out) == LLAP_OK && ll_panel_units_carry(p, *out) == LLAP_OK))
-        return st;
-    llap_panel_destroy(*out);
-    *out = NULL;
-    return LLAP_ENOMEM;
+    llap_status st = build(more, &p->axis, &rows);
+    if (st == LLAP_OK) st = ll_panel_append(p, rows, NULL);
+    llap_panel_destroy(rows);
+    return st;
 }
+
+llap_status llap_panel_copy(const llap_panel *p, llap_panel **out) { return ll_panel_copy(p, out); }
 
 void llap_panel_size(const llap_panel *p, llap_panel_sizes *out)
 {

@@ -4,21 +4,15 @@
 #include "base/arena.h"
 #include "base/bisect.h"
 #include "base/error.h"
+#include "data/panel_blocks.h"
 #include "data/panel_words.h"
 
 #include <string.h>
 
-typedef struct blocks {
-    ll_arena  text; /* names, axis strings, start */
-    int64_t  *time;
-    float    *value;
-    uint64_t *observed;
-} blocks;
-
 void llap_panel_destroy(llap_panel *p)
 {
     if (p == NULL) return;
-    blocks *b = p->owned;
+    ll_panel_blocks *b = p->owned;
     if (b != NULL) {
         ll_arena_deinit(&b->text);
         ll_free(b->time);
@@ -31,10 +25,8 @@ void llap_panel_destroy(llap_panel *p)
     ll_free(p);
 }
 
-static size_t words(int64_t n_cells) { return (size_t)((n_cells + 63) / 64); }
-
 /* All names in one text block: an arena block each would cost 16 bytes a name. */
-static const char *const *copy_names(ll_arena *a, const char *const *name, int64_t n)
+static const char **copy_names(ll_arena *a, const char *const *name, int64_t n)
 {
     size_t n_bytes = 0;
     for (int64_t i = 0; i < n; i++) n_bytes += strlen(name[i]) + 1;
@@ -49,14 +41,14 @@ static const char *const *copy_names(ll_arena *a, const char *const *name, int64
     return list;
 }
 
-static llap_status copy_shape(const ll_panel_draft *d, blocks *b, llap_panel *p)
+static llap_status copy_shape(const ll_panel_draft *d, ll_panel_blocks *b, llap_panel *p)
 {
     ll_arena *a = &b->text;
     p->axis = d->axis;
     p->axis.zone = ll_arena_strndup(a, d->axis.zone, strlen(d->axis.zone));
     p->axis.format = ll_arena_strndup(a, d->axis.format, strlen(d->axis.format));
     p->axis.unit = ll_arena_strndup(a, d->axis.unit, strlen(d->axis.unit));
-    p->entity = copy_names(a, d->entity, d->n_entities);
+    p->entity = b->entity = copy_names(a, d->entity, d->n_entities);
     p->var = copy_names(a, d->var, d->n_vars);
     if (d->unit != NULL) p->unit = copy_names(a, d->unit, d->n_vars);
     int64_t *start = ll_arena_new(a, (size_t)d->n_entities + 1, sizeof *start);
@@ -65,7 +57,8 @@ static llap_status copy_shape(const ll_panel_draft *d, blocks *b, llap_panel *p)
         (d->unit != NULL && p->unit == NULL))
         return LLAP_ENOMEM;
     memcpy(start, d->start, ((size_t)d->n_entities + 1) * sizeof *start);
-    p->start = start;
+    p->start = b->start = start;
+    b->room_entities = d->n_entities;
     p->n_entities = d->n_entities;
     p->n_vars = d->n_vars;
     p->n_rows = start[d->n_entities];
@@ -96,19 +89,19 @@ static llap_status create_shape(const ll_panel_draft *d, llap_panel **out)
     if (st != LLAP_OK) return st;
     llap_panel *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    p->owned = ll_new(1, sizeof(blocks));
+    p->owned = ll_new(1, sizeof(ll_panel_blocks));
     st = p->owned == NULL ? LLAP_ENOMEM : copy_shape(d, p->owned, p);
     if (st == LLAP_OK) *out = p;
     else llap_panel_destroy(p);
     return st;
 }
 
-static void show_blocks(llap_panel *p, ll_panel_draft *d)
+void ll_panel_show_blocks(llap_panel *p)
 {
-    const blocks *b = p->owned;
-    p->time = d->time = b->time;
-    p->value = d->value = b->value;
-    p->observed = d->observed = b->observed;
+    const ll_panel_blocks *b = p->owned;
+    p->time = b->time;
+    p->value = b->value;
+    p->observed = b->observed;
     p->view = (llap_panel_columns){ .n_entities = p->n_entities,
                                     .n_variables = p->n_vars,
                                     .n_rows = p->n_rows,
@@ -119,6 +112,16 @@ static void show_blocks(llap_panel *p, ll_panel_draft *d)
                                     .value = p->value,
                                     .observed = p->observed,
                                     .axis = ll_axis_show(&p->axis) };
+}
+
+static void show_blocks(llap_panel *p, ll_panel_draft *d)
+{
+    ll_panel_blocks *b = p->owned;
+    b->room_rows = p->n_rows;
+    ll_panel_show_blocks(p);
+    d->time = b->time;
+    d->value = b->value;
+    d->observed = b->observed;
 }
 
 const llap_panel_columns *llap_panel_view(const llap_panel *p) { return &p->view; }
@@ -146,7 +149,7 @@ ll_panel_draft ll_panel_draft_of(const llap_panel *p)
 
 llap_status ll_panel_set_units(llap_panel *p, const char *const *unit)
 {
-    blocks *b = p->owned;
+    ll_panel_blocks *b = p->owned;
     p->unit = copy_names(&b->text, unit, p->n_vars);
     return p->unit == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
@@ -171,11 +174,11 @@ llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out)
     llap_panel *p = NULL;
     llap_status st = create_shape(d, &p);
     if (st != LLAP_OK) return st;
-    const int64_t n_cells = p->n_rows * p->n_vars;
-    blocks       *b = p->owned;
+    const int64_t    n_cells = p->n_rows * p->n_vars;
+    ll_panel_blocks *b = p->owned;
     b->time = ll_new((size_t)p->n_rows, sizeof *b->time);
     b->value = ll_grow(NULL, (size_t)n_cells, sizeof *b->value);
-    b->observed = ll_new(words(n_cells), sizeof *b->observed);
+    b->observed = ll_new(ll_panel_bit_words(n_cells), sizeof *b->observed);
     if (b->time == NULL || b->value == NULL || b->observed == NULL) {
         llap_panel_destroy(p);
         return LLAP_ENOMEM;
@@ -196,16 +199,16 @@ llap_status ll_panel_adopt(ll_panel_draft *d, int64_t *time, float *value, llap_
         ll_free(value);
         return st;
     }
-    const int64_t n_cells = p->n_rows * p->n_vars;
-    blocks       *b = p->owned;
+    const int64_t    n_cells = p->n_rows * p->n_vars;
+    ll_panel_blocks *b = p->owned;
     b->time = time;
     b->value = value;
-    b->observed = ll_new(words(n_cells), sizeof *b->observed);
+    b->observed = ll_new(ll_panel_bit_words(n_cells), sizeof *b->observed);
     if (b->observed == NULL) {
         llap_panel_destroy(p);
         return LLAP_ENOMEM;
     }
-    for (int64_t w = 0; w < (int64_t)words(n_cells); w++) {
+    for (int64_t w = 0; w < (int64_t)ll_panel_bit_words(n_cells); w++) {
         const int64_t first = w * 64, n = n_cells - first < 64 ? n_cells - first : 64;
         uint64_t      bits = 0;
         for (int64_t i = 0; i < n; i++) bits |= (uint64_t)!isnan(value[first + i]) << i;
@@ -257,17 +260,17 @@ int64_t ll_panel_row_after(const llap_panel *p, int64_t entity, int64_t time)
 int64_t ll_panel_count_observed(const llap_panel *p)
 {
     int64_t n = 0;
-    for (size_t w = 0; w < words(p->n_rows * p->n_vars); w++)
+    for (size_t w = 0; w < ll_panel_bit_words(p->n_rows * p->n_vars); w++)
         n += __builtin_popcountll(p->observed[w]);
     return n;
 }
 
 size_t ll_panel_bytes(const llap_panel *p)
 {
-    const blocks *b = p->owned;
-    const size_t  n_rows = (size_t)p->n_rows, n_cells = n_rows * (size_t)p->n_vars;
+    const ll_panel_blocks *b = p->owned;
+    const size_t           n_rows = (size_t)b->room_rows, n_cells = n_rows * (size_t)p->n_vars;
     return sizeof *p + sizeof *b + b->text.n_bytes + n_rows * sizeof *p->time +
-           n_cells * sizeof *p->value + words((int64_t)n_cells) * sizeof *p->observed;
+           n_cells * sizeof *p->value + ll_panel_bit_words((int64_t)n_cells) * sizeof *p->observed;
 }
 
 static llap_status check_entity(const llap_panel *p, int64_t e)

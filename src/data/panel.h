@@ -16,7 +16,8 @@
  * So the two masks are kept apart and nothing stored is ever infinite.
  *
  * Memory: 4 bytes and 1 bit per cell, 8 bytes per row, the names. A panel is immutable once made
- * (panel_builder.h, timeline.h, or ll_panel_create) and may be read by any number of threads. */
+ * (panel_builder.h, timeline.h, or ll_panel_create), but for panel_append.h, and may be read by any
+ * number of threads. */
 #ifndef LL_DATA_PANEL_H
 #define LL_DATA_PANEL_H
 

@@ -36,7 +36,31 @@ llap_status ll_panel_words_create(llap_panel *p, uint32_t n)
         if (w->word[c] == NULL) return LLAP_ENOMEM;
     }
     w->n = n;
+    w->room_entities = p->n_entities;
     return LLAP_OK;
+}
+
+llap_status ll_panel_words_reserve(llap_panel *p, int64_t room)
+{
+    ll_panel_words *w = p->words;
+    if (w == NULL || room <= w->room_entities) return LLAP_OK;
+    for (uint32_t c = 0; c < w->n; c++) {
+        const char **word = ll_arena_new(&w->text, (size_t)room, sizeof *word);
+        if (word == NULL) return LLAP_ENOMEM;
+        memcpy(word, w->word[c], (size_t)p->n_entities * sizeof *word);
+        w->word[c] = word;
+    }
+    w->room_entities = room;
+    return LLAP_OK;
+}
+
+void ll_panel_words_insert(ll_panel_words *w, int64_t n, int64_t e)
+{
+    for (uint32_t c = 0; w != NULL && c < w->n; c++) {
+        assert(e <= n && n < w->room_entities);
+        memmove(w->word[c] + e + 1, w->word[c] + e, (size_t)(n - e) * sizeof *w->word[c]);
+        w->word[c][e] = NULL;
+    }
 }
 
 llap_status ll_panel_words_put(ll_panel_words *w, const char *text, const char **to)

@@ -18,8 +18,9 @@
 typedef struct ll_panel_words {
     uint32_t      n; /* columns */
     const char  **name;
-    const char ***word;    /* [n][n_entities] NULL: none */
-    const char  **changes; /* [n] NULL, or which entity has which two words where */
+    const char ***word;          /* [n][room_entities] NULL: none */
+    int64_t       room_entities; /* at least those of the panel */
+    const char  **changes;       /* [n] NULL, or which entity has which two words where */
     size_t        n_levels;
     const char  **level; /* [n_levels] "variable=word", in the order of each variable's codes */
     ll_arena      text;
@@ -31,6 +32,11 @@ int64_t ll_panel_find_words(const llap_panel *p, const char *name); /* -1: none 
 /* Gives p n columns, without a word so far. */
 llap_status ll_panel_words_create(llap_panel *p, uint32_t n);
 llap_status ll_panel_words_put(ll_panel_words *w, const char *text, const char **to);
+
+/* Room for so many entities; then, of n that are there, one more in front of number e, which has no
+ * word. w may be NULL. */
+llap_status ll_panel_words_reserve(llap_panel *p, int64_t room);
+void        ll_panel_words_insert(ll_panel_words *w, int64_t n, int64_t e);
 
 /* Adds a level; there is room for n of them in all. */
 llap_status ll_panel_words_level(ll_panel_words *w, size_t n, const char *variable,

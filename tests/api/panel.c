@@ -155,9 +155,43 @@ static void what_is_not_an_axis(void **state)
     llap_panel_destroy(p);
 }
 
+/* Rows that arrive: the view shows them, a copy made before does not. */
+static void rows_arrive(void **state)
+{
+    (void)state;
+    static const char *const var[] = { "x", "y" }, *const who[] = { "a", "b" },
+                             *const late[] = { "b", "a", "c" };
+    static const int64_t            time[] = { 0, 0 }, then[] = { 10, 10, 5 };
+    static const float              value[] = { 1, 2, 3, 4 }, more[] = { 5, NAN, 6, 7, 8, 9 };
+    llap_arrays                     rows = { 2, 2, var, who, time, value, NULL };
+    llap_panel                     *p = NULL, *before = NULL;
+    CHECK_OK(llap_panel_from_arrays(&rows, &p));
+    const llap_panel_columns *c = llap_panel_view(p);
+    CHECK_OK(llap_panel_copy(p, &before));
+    rows = (llap_arrays){ 3, 2, var, late, then, more, NULL };
+    CHECK_OK(llap_panel_append(p, &rows));
+    assert_int_equal(c->n_rows, 5);
+    assert_int_equal(c->n_entities, 3);
+    assert_string_equal(c->entities[2], "c");
+    assert_true(c->first[1] == 2 && c->first[2] == 4 && c->first[3] == 5);
+    assert_true(c->value[2] == 6 && c->value[3] == 7 && c->value[6] == 5 && isnan(c->value[7]));
+    assert_true(llap_cell_observed(c, 3, 0) && !llap_cell_observed(c, 3, 1));
+    assert_int_equal(llap_panel_view(before)->n_rows, 2);
+    check_round_trip(p);
+    static const char *const other[] = { "x", "z" };
+    rows.var = other;
+    CHECK_FAIL(llap_panel_append(p, &rows), LLAP_EINVAL, "variable 2: expected 'y', found 'z'");
+    rows.n_vars = 1;
+    CHECK_FAIL(llap_panel_append(p, &rows), LLAP_EINVAL, "expected 2 variables, found 1");
+    assert_int_equal(c->n_rows, 5);
+    llap_panel_destroy(before);
+    llap_panel_destroy(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_arrive),
         cmocka_unit_test(a_made_up_panel),
         cmocka_unit_test(what_times_mean),
         cmocka_unit_test(what_is_not_an_axis),
