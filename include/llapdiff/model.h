@@ -228,6 +228,16 @@ typedef struct llap_scenario {
     const char       *source; /* where it comes from, for messages; NULL: not known */
 } llap_scenario;
 
+/* Times to ask about, as numbers: what a file of times says (option `times`). Number k is about
+ * time[k]. Borrowed until the call returns. */
+typedef struct llap_query_times {
+    size_t             n;
+    const int64_t     *time;   /* [n] ticks of the panel's axis, in any order */
+    const char *const *entity; /* [n] whom it is asked of; NULL: of all, also where one is NULL */
+    const int64_t     *origin; /* [n] when it is asked: later rows are not looked at; NULL: as `at`
+                                * says. Forecasts alone have origins */
+} llap_query_times;
+
 typedef struct llap_forecast_opts {
     const char *only;    /* entities, separated by commas, with * and ? as in names of files; others
                             are    looked at but not forecast. NULL: all */
@@ -256,6 +266,7 @@ typedef struct llap_forecast_opts {
     int64_t     n_scenarios;        /* 0: the data as it is */
     const char *statics; /* option `static`: CSV file with one row an entity, of static inputs;
                           * NULL: columns of the data, by the names that they had in training */
+    const llap_query_times *query; /* in the place of times, horizon and step; NULL: these */
 } llap_forecast_opts;
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
@@ -279,8 +290,9 @@ typedef struct llap_impute_opts {
         *times;         /* file of the times to answer about, instead of the missing cells: as
                          * llap_forecast_opts has it. What was measured then stays, also without all */
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    llap_gpu_precision precision; /* of their products on a GPU */
-    const char        *statics;   /* option `static`, as llap_forecast_opts has it */
+    llap_gpu_precision      precision; /* of their products on a GPU */
+    const char             *statics;   /* option `static`, as llap_forecast_opts has it */
+    const llap_query_times *query;     /* in the place of times; NULL: these */
 } llap_impute_opts;
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws

@@ -418,17 +418,20 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     return st;
 }
 
-/* The times of a file instead of missing cells. */
+/* Times that are given instead of missing cells. */
 static llap_status impute_times(const llap_model *m, const llap_panel *panel,
                                 const llap_impute_opts *o, llap_answer **out)
 {
     ll_query_times times;
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
-    llap_status    st = ll_query_times_read(panel, o->times, &times);
+    if (o->times != NULL && o->query != NULL)
+        return ll_fail(LLAP_EOPTION, "query: cannot be combined with times");
+    llap_status st = o->query != NULL ? ll_query_times_take(panel, o->query, &times)
+                                      : ll_query_times_read(panel, o->times, &times);
     if (st == LLAP_OK && times.has_origins)
-        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
-                     ll_text_show(o->times).text);
+        st = ll_fail(LLAP_EINVAL, "%s: %s'origin': of forecasts, gaps have none",
+                     ll_query_times_place(&times, NULL).text, times.path != NULL ? "column " : "");
     if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
     if (st == LLAP_OK) st = impute(m, panel, more, rows, o, out);
     ll_free(times.at);
@@ -448,8 +451,8 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     if (st == LLAP_OK)
-        st = o.times == NULL ? impute(v.m, panel, panel, NULL, &o, out)
-                             : impute_times(v.m, panel, &o, out);
+        st = o.times == NULL && o.query == NULL ? impute(v.m, panel, panel, NULL, &o, out)
+                                                : impute_times(v.m, panel, &o, out);
     ll_static_view_deinit(&v);
     return st;
 }

@@ -239,6 +239,112 @@ static void gaps_survive_failed_allocations(void **state)
     check_every_failed_allocation(impute_at, &o);
 }
 
+static void same_answers(const llap_answer *a, const llap_answer *b)
+{
+    assert_int_equal(a->n_rows, b->n_rows);
+    const size_t n = (size_t)a->n_rows;
+    assert_memory_equal(a->rows.entity, b->rows.entity, n * sizeof *a->rows.entity);
+    assert_memory_equal(a->rows.time, b->rows.time, n * sizeof *a->rows.time);
+    assert_memory_equal(a->rows.origin, b->rows.origin, n * sizeof *a->rows.origin);
+    assert_memory_equal(a->number, b->number, n * (size_t)a->n_numbers * sizeof *a->number);
+}
+
+/* Numbers say what the file says: of all, of one, from several origins, and of gaps. */
+static void times_come_as_numbers(void **state)
+{
+    (void)state;
+    static const int64_t time[] = { 16 * 24 * HOUR + 41 * HOUR / 2, (16 * 24 + 17) * HOUR },
+                         past[] = { 9 * 24 * HOUR + HOUR, 11 * 24 * HOUR + 2 * HOUR },
+                         origin[] = { 9 * 24 * HOUR, 11 * 24 * HOUR };
+    static const char *const who[] = { NULL, "s1" };
+    const llap_query_times   all = { .n = 2, .time = time },
+                           some = { .n = 2, .time = time, .entity = who },
+                           late = { .n = 2, .time = past, .entity = who, .origin = origin },
+                           gaps = { .n = 2, .time = past, .entity = who };
+    const struct {
+        const llap_query_times *query;
+        const char             *text;
+        bool                    fill;
+    } same[] = {
+        { &all, "time\n1970-01-17T20:30:00Z\n1970-01-17T17:00:00Z\n", false },
+        { &some,
+          "time,entity\n1970-01-17T20:30:00Z,s0\n1970-01-17T20:30:00Z,s1\n"
+          "1970-01-17T17:00:00Z,s1\n",
+          false },
+        { &late,
+          "origin,time,entity\n1970-01-10,1970-01-10T01:00:00Z,s0\n"
+          "1970-01-10,1970-01-10T01:00:00Z,s1\n1970-01-12,1970-01-12T02:00:00Z,s1\n",
+          false },
+        { &gaps,
+          "time,entity\n1970-01-10T01:00:00Z,s0\n1970-01-10T01:00:00Z,s1\n"
+          "1970-01-12T02:00:00Z,s1\n",
+          true },
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        llap_forecast_opts ask[2] = { { .times = file }, { .query = same[i].query } };
+        llap_impute_opts   fill[2] = { { .times = file }, { .query = same[i].query } };
+        llap_answer       *a[2];
+        write_file(same[i].text);
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(same[i].fill ? llap_impute(model, panel, &fill[k], &a[k])
+                                  : llap_forecast(model, panel, &ask[k], &a[k]));
+        same_answers(a[0], a[1]);
+        llap_answer_destroy(a[0]);
+        llap_answer_destroy(a[1]);
+    }
+}
+
+static void wrong_numbers_are_refused(void **state)
+{
+    (void)state;
+    static const int64_t     time[] = { (16 * 24 + 17) * HOUR, 5 * HOUR };
+    static const char *const who[] = { "s0", "nobody" };
+    llap_query_times         q = { .n = 2, .time = time };
+    llap_forecast_opts       o = { .query = &q };
+    llap_impute_opts         fill = { .query = &q };
+    llap_answer             *a;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               "query: number 1: entity 's0': the time is not after its last row");
+    q.entity = who;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               "query: number 1: the data has no entity 'nobody'");
+    q.entity = NULL;
+    q.origin = time;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
+               "query: number 0: the time does not come after its origin");
+    q.origin = (const int64_t[]){ 0, 0 };
+    CHECK_FAIL(llap_impute(model, panel, &fill, &a), LLAP_EINVAL, "query: 'origin': of forecasts");
+    o.at = "1970-01-12";
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "at: `query` has origins");
+    o.at = NULL;
+    o.times = fill.times = file;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "query: cannot be combined");
+    CHECK_FAIL(llap_impute(model, panel, &fill, &a), LLAP_EOPTION, "query: cannot be combined");
+    o.times = NULL;
+    o.horizon = "2h";
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "query: cannot be combined");
+    o.horizon = NULL;
+    q.n = 0;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "query: expected at least one");
+}
+
+static llap_status forecast_at(void *user)
+{
+    llap_answer      *a;
+    const llap_status st = llap_forecast(model, panel, user, &a);
+    if (st == LLAP_OK) llap_answer_destroy(a);
+    return st;
+}
+
+static void numbers_survive_failed_allocations(void **state)
+{
+    (void)state;
+    const int64_t          time = (16 * 24 + 17) * HOUR;
+    const llap_query_times q = { .n = 1, .time = &time };
+    llap_forecast_opts     o = { .query = &q };
+    check_every_failed_allocation(forecast_at, &o);
+}
+
 /* Who is asked nothing has no total either. */
 static void totals_of_those_that_are_asked(void **state)
 {
@@ -343,6 +449,9 @@ int main(void)
         cmocka_unit_test(times_come_from_a_file),
         cmocka_unit_test(origins_come_from_a_file),
         cmocka_unit_test(gaps_at_times_of_a_file),
+        cmocka_unit_test(times_come_as_numbers),
+        cmocka_unit_test(wrong_numbers_are_refused),
+        cmocka_unit_test(numbers_survive_failed_allocations),
         cmocka_unit_test(gaps_survive_failed_allocations),
         cmocka_unit_test(totals_of_those_that_are_asked),
         cmocka_unit_test(far_times_are_warned_about),

@@ -10,6 +10,7 @@
 #include "predict/tables/answer.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RECORD_MAX = 1 << 16 };
@@ -154,7 +155,7 @@ llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_
     ll_source    *source = NULL;
     ll_csv_tokens tokens = { 0 };
     time_file     f = { .out = out, .column = { -1, -1, -1 } };
-    *out = (ll_query_times){ 0 };
+    *out = (ll_query_times){ .path = path };
     llap_status st = ll_axis_reader_init(&f.clock, &p->axis);
     if (st == LLAP_OK) st = ll_source_open(path, &source);
     if (st == LLAP_OK) st = ll_csv_tokens_init(&tokens, source, RECORD_MAX);
@@ -163,6 +164,43 @@ llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_
     ll_csv_tokens_deinit(&tokens);
     ll_source_close(source);
     return st;
+}
+
+/* ---- numbers ---- */
+
+llap_status ll_query_times_take(const llap_panel *p, const llap_query_times *given,
+                                ll_query_times *out)
+{
+    *out = (ll_query_times){ .has_origins = given->origin != NULL };
+    if (given->n == 0 || given->time == NULL)
+        return ll_fail(LLAP_EOPTION, "query: expected at least one time");
+    out->at = ll_new(given->n, sizeof *out->at);
+    if (out->at == NULL) return LLAP_ENOMEM;
+    for (size_t k = 0; k < given->n; k++) {
+        const char    *name = given->entity == NULL ? NULL : given->entity[k];
+        ll_query_time *a = &out->at[out->n++];
+        *a = (ll_query_time){ .time = given->time[k], .entity = -1, .line = (int64_t)k };
+        if (out->has_origins) a->origin = given->origin[k];
+        llap_status st = LLAP_OK;
+        if (out->has_origins && a->time <= a->origin)
+            st = ll_fail(LLAP_EINVAL, "the time does not come after its origin");
+        if (st == LLAP_OK && name != NULL)
+            st = ll_panel_need_entity(p, name, strlen(name), &a->entity);
+        if (st != LLAP_OK) return ll_fail_in(st, "%s", ll_query_times_place(out, a).text);
+    }
+    return LLAP_OK;
+}
+
+ll_query_place ll_query_times_place(const ll_query_times *t, const ll_query_time *at)
+{
+    ll_query_place place;
+    const size_t   room = sizeof place.text;
+    const int64_t  line = at == NULL ? 0 : at->line;
+    if (t->path == NULL && at == NULL) snprintf(place.text, room, "query");
+    else if (t->path == NULL) snprintf(place.text, room, "query: number %lld", (long long)line);
+    else if (at == NULL) snprintf(place.text, room, "times: %s", ll_text_show(t->path).text);
+    else snprintf(place.text, room, "times: %s:%lld", ll_text_show(t->path).text, (long long)line);
+    return place;
 }
 
 /* ---- rows at such times ---- */

@@ -31,8 +31,7 @@ static size_t first_of(const ll_query_times *f, int64_t origin)
     return low;
 }
 
-static llap_status add_times(const ll_query_times *f, const llap_panel *p, const char *path,
-                             size_t i, ll_queries *q)
+static llap_status add_times(const ll_query_times *f, const llap_panel *p, size_t i, ll_queries *q)
 {
     for (size_t k = f->has_origins ? first_of(f, q->origin[i]) : 0; k < f->n; k++) {
         const ll_query_time *a = &f->at[k];
@@ -40,9 +39,9 @@ static llap_status add_times(const ll_query_times *f, const llap_panel *p, const
         if (a->entity >= 0 && a->entity != q->entity[i]) continue;
         if (a->time <= q->origin[i])
             return ll_fail(LLAP_EINVAL,
-                           "times: %s:%lld: entity '%s': the time is not after its last row, or "
-                           "not after `at`: impute answers about the past",
-                           ll_text_show(path).text, (long long)a->line,
+                           "%s: entity '%s': the time is not after its last row, or not after "
+                           "`at`: impute answers about the past",
+                           ll_query_times_place(f, a).text,
                            ll_text_show(p->entity[q->entity[i]]).text);
         q->time[q->first[i + 1]++] = a->time;
     }
@@ -203,15 +202,15 @@ static void sort_once(ll_queries *q, size_t i)
     q->first[i + 1] = q->first[i] + kept;
 }
 
-/* Every entity has a row at or before its origin; of those that the file names each must. */
-static llap_status add_origin(const llap_panel *p, const char *path, const ll_query_time *a,
+/* Every entity has a row at or before its origin; of those that are named each must. */
+static llap_status add_origin(const llap_panel *p, const ll_query_times *f, const ll_query_time *a,
                               int64_t e, ll_queries *q, size_t *room)
 {
     const bool past = p->start[e] < p->start[e + 1] && p->time[p->start[e]] <= a->origin;
     if (past) return add_forecast(q, room, e, a->origin);
     if (a->entity < 0) return LLAP_OK;
-    return ll_fail(LLAP_EINVAL, "times: %s:%lld: entity '%s' has no row up to this origin",
-                   ll_text_show(path).text, (long long)a->line, ll_text_show(p->entity[e]).text);
+    return ll_fail(LLAP_EINVAL, "%s: entity '%s' has no row up to this origin",
+                   ll_query_times_place(f, a).text, ll_text_show(p->entity[e]).text);
 }
 
 static int by_origin(const void *a, const void *b)
@@ -221,10 +220,10 @@ static int by_origin(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-/* A forecast for each entity and origin that the file has, in order, in the place of those listed.
+/* A forecast for each entity and origin that is asked about, in order, in the place of those
+ * listed.
  */
-static llap_status list_origins(const llap_panel *p, const char *path, const ll_query_times *f,
-                                ll_queries *q)
+static llap_status list_origins(const llap_panel *p, const ll_query_times *f, ll_queries *q)
 {
     size_t      room = 0;
     llap_status st = LLAP_OK;
@@ -240,24 +239,26 @@ static llap_status list_origins(const llap_panel *p, const char *path, const ll_
             assert(k == 0 || f->at[k - 1].origin <= a->origin);
             if (a->entity >= 0 && a->entity != e) continue;
             if (q->n == first || q->origin[q->n - 1] != a->origin)
-                st = add_origin(p, path, a, e, q, &room);
+                st = add_origin(p, f, a, e, q, &room);
         }
     }
     if (st == LLAP_OK && q->n == 0)
-        st = ll_fail(LLAP_EINVAL, "times: %s: no entity has a row up to its origins",
-                     ll_text_show(path).text);
+        st = ll_fail(LLAP_EINVAL, "%s: no entity has a row up to its origins",
+                     ll_query_times_place(f, NULL).text);
     return st;
 }
 
 static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, ll_queries *q)
 {
     ll_query_times f;
-    llap_status    st = ll_query_times_read(p, o->times, &f);
+    llap_status    st = o->query != NULL ? ll_query_times_take(p, o->query, &f)
+                                         : ll_query_times_read(p, o->times, &f);
     if (st == LLAP_OK && f.has_origins && o->at != NULL)
-        st = ll_fail(LLAP_EOPTION, "at: the file of times has origins of its own");
+        st = ll_fail(LLAP_EOPTION, "at: %s has origins of its own",
+                     f.path != NULL ? "the file of times" : "`query`");
     if (st == LLAP_OK && f.has_origins) {
         qsort(f.at, f.n, sizeof *f.at, by_origin);
-        st = list_origins(p, o->times, &f, q);
+        st = list_origins(p, &f, q);
     }
     size_t of_all = 0; /* with origins, a line is of one forecast of an entity, or of each */
     for (size_t k = 0; st == LLAP_OK && k < f.n; k++) of_all += f.at[k].entity < 0;
@@ -270,7 +271,7 @@ static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, 
         q->entity[n] = q->entity[i];
         q->origin[n] = q->origin[i];
         q->first[n + 1] = q->first[n];
-        st = add_times(&f, p, o->times, n, q);
+        st = add_times(&f, p, n, q);
         if (st == LLAP_OK) sort_once(q, n);
         n += st == LLAP_OK && q->first[n + 1] > q->first[n];
     }
@@ -295,12 +296,17 @@ llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel
                             const int64_t *var, const llap_forecast_opts *o)
 {
     *q = (ll_queries){ 0 };
-    if (o->times != NULL && o->only != NULL)
-        return ll_fail(LLAP_EOPTION, "only: the file of `times` names the entities itself");
-    if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
-        return ll_fail(LLAP_EOPTION, "times: cannot be combined with horizon, step or every");
+    const bool  times = o->times != NULL || o->query != NULL;
+    const char *which = o->query != NULL ? "query" : "times";
+    if (o->times != NULL && o->query != NULL)
+        return ll_fail(LLAP_EOPTION, "query: cannot be combined with times");
+    if (times && o->only != NULL)
+        return ll_fail(LLAP_EOPTION, "only: %s names the entities itself",
+                       o->times != NULL ? "the file of `times`" : "`query`");
+    if (times && (o->horizon != NULL || o->step != NULL || o->every != NULL))
+        return ll_fail(LLAP_EOPTION, "%s: cannot be combined with horizon, step or every", which);
     llap_status st = list_forecasts(m, p, var, o, q);
-    if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
+    if (st == LLAP_OK) st = times ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)
         q->t[k] = ll_model_time(m, q->time[k]);
     if (st == LLAP_OK) warn_far(m, q, o->log);
