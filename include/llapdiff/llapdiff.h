@@ -10,8 +10,8 @@
  *              (data frames), model.h (train, save, load,
  *              forecast, impute, evaluate), answer.h (results as columns, CSV or JSON).
  *   handles    what is kept between calls, and results as numbers: trainer.h (stopped, continued),
- *              sampler.h (asked again and again), scores.h, components.h, poles.h, inspection.h,
- *              description.h.
+ *              sampler.h (asked again and again), stream.h (readings that arrive), scores.h,
+ *              components.h, poles.h, inspection.h, description.h.
  *   unstable   <llapdiff/unstable.h>, to be included by name: may change in any version.
  *
  * Beside them: status.h (how functions fail), log.h, progress.h, text.h, version.h.
@@ -36,6 +36,7 @@
 #include <llapdiff/poles.h>
 #include <llapdiff/sampler.h>
 #include <llapdiff/scores.h>
+#include <llapdiff/stream.h>
 #include <llapdiff/trainer.h>
 
 #include <llapdiff/log.h>
