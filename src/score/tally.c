@@ -30,9 +30,10 @@ void tally_brief_add(tally_brief *t, const tally_brief *more)
 
 typedef struct law {
     int64_t       n;
-    const double *x;     /* [n] in order */
-    double       *sum;   /* [n + 1] of the first k */
-    double        apart; /* the second term of the CRPS */
+    bool          drawn, given; /* given: its intervals are those of a file */
+    const double *x;            /* [n] in order */
+    double       *sum;          /* [n + 1] of the first k */
+    double        apart;        /* the second term of the CRPS */
     double        mean, variance, median;
     double        pinball[TALLY_PINBALLS]; /* quantiles */
     double        lo[TALLY_LEVELS], hi[TALLY_LEVELS];
@@ -40,7 +41,7 @@ typedef struct law {
 
 static void law_init(law *l, const double *x, int64_t n, bool drawn, double *sum)
 {
-    *l = (law){ .n = n, .x = x, .sum = sum };
+    *l = (law){ .n = n, .drawn = drawn, .x = x, .sum = sum };
     double apart = 0, square = 0;
     sum[0] = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -84,6 +85,7 @@ static void law_given(law *l, const ll_forecast_members *f, int64_t q, int64_t n
     const double shift = scale == NULL ? 0 : scale->mean, size = scale == NULL ? 1 : scale->sd;
     if (f->mean != NULL) l->mean = (f->mean[q] - shift) / size;
     if (f->level == NULL) return;
+    l->given = true;
     const double median = given_at(f, q, n_query, 0.5);
     if (!isnan(median)) l->median = (median - shift) / size;
     for (int k = 0; k < TALLY_LEVELS; k++) {
@@ -111,12 +113,32 @@ static double law_crps(const law *l, double y)
     return away / (double)l->n - l->apart;
 }
 
+static int64_t count_equal(const law *l, int64_t below, double y)
+{
+    int64_t equal = 0;
+    while (below + equal < l->n && l->x[below + equal] == y) equal++;
+    return equal;
+}
+
 static double law_place(const law *l, double y, double u)
 {
-    const int64_t below = count_below(l, y);
-    int64_t       equal = 0;
-    while (below + equal < l->n && l->x[below + equal] == y) equal++;
+    const int64_t below = count_below(l, y), equal = count_equal(l, below, y);
     return ((double)below + u * (double)(equal + 1)) / (double)(l->n + 1);
+}
+
+/* How much of a truth the interval between lo and hi holds. One that is an end of it, and that many
+ * members are, as of whole numbers, counts by the share of them that belongs to the interval: else
+ * intervals of whole numbers would hold more than they say. */
+static double law_holds(const law *l, int level, double y)
+{
+    const double lo = l->lo[level], hi = l->hi[level], out = 0.5 - 0.5 * tally_level[level];
+    if (!(y >= lo && y <= hi)) return 0;
+    if ((y > lo && y < hi) || l->given) return 1;
+    const int64_t below = count_below(l, y), equal = count_equal(l, below, y);
+    if (equal < 2) return 1; /* by chance */
+    const double n = (double)(l->n + l->drawn);
+    const double first = (double)below / n, mass = (double)(equal + l->drawn) / n;
+    return fmax(fmin(first + mass, 1 - out) - fmax(first, out), 0) / mass;
 }
 
 static void add_truth(tally_scale *t, const law *l, double y, double crps)
@@ -133,7 +155,7 @@ static void add_truth(tally_scale *t, const law *l, double y, double crps)
     for (int k = 0; k < TALLY_LEVELS; k++) {
         if (isnan(l->lo[k]) || isnan(l->hi[k])) continue;
         t->n_interval[k]++;
-        t->inside[k] += y >= l->lo[k] && y <= l->hi[k];
+        t->inside[k] += law_holds(l, k, y);
         t->width[k] += l->hi[k] - l->lo[k];
     }
 }
@@ -146,7 +168,7 @@ static void add_brief(tally_brief *t, const law *l, double z, double crps)
     t->se += (z - l->mean) * (z - l->mean);
     if (isnan(l->lo[1]) || isnan(l->hi[1])) return;
     t->n_interval++;
-    t->inside80 += z >= l->lo[1] && z <= l->hi[1];
+    t->inside80 += law_holds(l, 1, z);
     t->width80 += l->hi[1] - l->lo[1];
 }
 

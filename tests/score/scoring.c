@@ -91,6 +91,31 @@ static void draws_and_laws_may_be_mixed(void **state)
     tally_room_deinit(&room);
 }
 
+/* Whole numbers with the very law that is asked: of a hundred as many are held as the interval
+ * says, though most of them are one of its ends. */
+static void whole_numbers_at_an_end_count_by_their_share(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    static double        value[N];
+    static int32_t       bin[N];
+    const ll_score_scale scale = { .sd = 3, .lo = -1, .hi = 9, .clip = 5 };
+    tally                t = { 0 };
+    tally_brief          lead = { 0 };
+    tally_room           room;
+    for (int k = 0; k < N; k++) value[k] = (k >= 40) + (k >= 75) + (k >= 95);
+    const ll_forecast_members f = { .n = N, .value = value, .constant = true };
+    const tally_case          c = { N, value, &scale, bin, 1, 1 };
+    CHECK_OK(tally_room_init(&room, N, N));
+    tally_forecast(&c, &f, &room, &t, &lead);
+    for (int k = 0; k < TALLY_LEVELS; k++) {
+        assert_float_equal(t.y.inside[k], N * tally_level[k], 1e-9);
+        assert_float_equal(t.z.inside[k], N * tally_level[k], 1e-9);
+    }
+    assert_float_equal(lead.inside80, 80, 1e-9);
+    tally_room_deinit(&room);
+}
+
 static void threads_do_not_matter(void **state)
 {
     (void)state;
@@ -220,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tally_is_the_sum_of_its_metrics),
         cmocka_unit_test(draws_and_laws_may_be_mixed),
+        cmocka_unit_test(whole_numbers_at_an_end_count_by_their_share),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(failing_allocations_are_survived),
         cmocka_unit_test(intervals_hold_the_truth),
