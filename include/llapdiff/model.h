@@ -372,6 +372,8 @@ typedef struct llap_evaluate_opts {
                                  * values were observed; a score in deviations is that of the mean */
     const char        *statics; /* option `static`, as llap_forecast_opts has it */
     llap_evaluate_gaps gaps;    /* of task impute */
+    const char        *hidden;  /* CSV file of the values that are hidden instead: entity, time,
+                                 * variable, as keep lists them; others are passed over */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of
@@ -379,9 +381,9 @@ typedef struct llap_evaluate_opts {
  * with the 95 % interval of a paired bootstrap over days. As a table, or as JSON with everything
  * else: quantile losses, widths, PIT, energy score, by step, in the units of the data. To impute is
  * to hide values as `gaps` says and to fill them, from both sides and from the past; stride,
- * samples and with are then refused, and keep lists the hidden values: entity, time, variable,
- * truth, mean, quantiles (empty of columns that are not filled). Either of table and json may be
- * NULL: not wanted. Caller owns both texts (llap_text_free). */
+ * samples and with are then refused, against has no column origin, and keep lists the hidden
+ * values: entity, time, variable, truth, mean, quantiles (empty of columns that are not filled).
+ * Either of table and json may be NULL: not wanted. Caller owns both texts (llap_text_free). */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
                                    const llap_evaluate_opts *o, char **table, char **json);
 

@@ -50,8 +50,8 @@ typedef struct llap_scores_info {
                                           * NULL: single values were scored */
     int64_t     n_sums, n_sums_left_out; /* of all variables; without some of their values */
     int64_t     n_origins_left_out;      /* from which not all entities are forecast */
-    const char *gaps; /* of imputations what was hidden: "random", "outages", "rows", "dead"; else
-                       * NULL */
+    const char *gaps; /* of imputations what was hidden: "random", "outages", "rows", "dead",
+                       * "listed"; else NULL */
 } llap_scores_info;
 
 LLAP_API const llap_scores_info *llap_scores_about(const llap_scores *s);

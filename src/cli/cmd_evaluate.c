@@ -19,6 +19,7 @@ static const llap_option own[] = {
 static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "task" },
     { .table = llap_evaluate_options, .option = "gaps" },
+    { .table = llap_evaluate_options, .option = "hidden" },
     { .table = llap_evaluate_options, .option = "part", .name = "split" },
     { .table = llap_evaluate_options, .option = "stride", .arg = "SPAN" },
     { .table = llap_evaluate_options, .option = "samples", .letter = 'n' },
@@ -46,7 +47,7 @@ static llap_status check_files(const evaluate_options *o, int n, char **operands
     const struct {
         const char *name, *file;
     } written[] = { { "windows", o->how.windows }, { "keep", o->how.keep } };
-    char *read = (char *)o->how.against;
+    char *read[] = { (char *)o->how.against, (char *)o->how.hidden };
     if (o->how.keep != NULL &&
         (strcmp(o->how.keep, "all") == 0 || strcmp(o->how.keep, "common") == 0))
         return cli_usage("evaluate",
@@ -59,7 +60,9 @@ static llap_status check_files(const evaluate_options *o, int n, char **operands
             return cli_usage("evaluate", "--%s expects a file: standard output has the table",
                              written[i].name);
         if (cli_spare("evaluate", file, n, operands) != LLAP_OK) return LLAP_EUSAGE;
-        if (read != NULL && cli_spare("evaluate", file, 1, &read) != LLAP_OK) return LLAP_EUSAGE;
+        for (int k = 0; k < 2; k++)
+            if (read[k] != NULL && cli_spare("evaluate", file, 1, &read[k]) != LLAP_OK)
+                return LLAP_EUSAGE;
     }
     return cli_spare("evaluate", o->plot, n, operands);
 }
@@ -117,14 +120,16 @@ const cli_command cmd_evaluate = {
         "their empirical errors; --stride, --samples and --with are of forecasts alone.\n"
         "--gaps says what is hidden: 30 % of the values of all columns (random), variables\n"
         "and whole rows for 6 to 48 hours and 10 % besides (outages), whole rows alone\n"
-        "(rows), or one target of an entity for two weeks, then another (dead). --keep\n"
-        "then lists the hidden values and what fills them.\n"
+        "(rows), or one target of an entity for two weeks, then another (dead); --hidden\n"
+        "FILE lists them one by one instead. --keep then lists the hidden values and what\n"
+        "fills them.\n"
         "\n"
         "--against FILE scores forecasts of your own on the windows that they cover, of\n"
         "which every scored value must be answered. Columns entity, origin (the time of\n"
         "the last row that was known), time, variable, then value, or quantiles q0.1,...\n"
         "(and mean), or sample and value. --keep writes the model's forecasts so, and\n"
-        "with them which windows are asked; --stride 1 asks from every row.",
+        "with them which windows are asked; --stride 1 asks from every row. Fills have no\n"
+        "origin; they must answer all hidden values of an entity and a day.",
     .example = "  llapdiff evaluate air.safetensors air.csv\n"
                "  llapdiff evaluate air.safetensors air.csv --season 24h,7d --units\n"
                "  llapdiff evaluate air.safetensors air.csv --task impute --gaps outages\n"

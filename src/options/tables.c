@@ -132,6 +132,7 @@ static const char *const gaps[] = {
 static const llap_option evaluate_options[] = {
     OPTION_WORD(task, "forecast", tasks, "score forecasts, or the filling of gaps made on purpose"),
     OPTION_WORD(gaps, "random", gaps, "what --task impute hides: 30 % of all values, outages of variables and rows, whole rows, or a dead sensor"),
+    OPTION_TEXT(FILE, hidden, NULL, "CSV of the values that --task impute hides instead: entity, time, variable"),
     OPTION_WORD(part, "test", parts, "which part of the data to score"),
     OPTION_TEXT(TEXT, stride, NULL, "score one forecast of an entity in each such span (default: 23 steps)"),
     OPTION_INTEGER(samples, "200", 2, 100000, "samples drawn per forecast"),
@@ -143,7 +144,7 @@ static const llap_option evaluate_options[] = {
     OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
     OPTION_ASIDE(FILE, windows, NULL, 0, 0, NULL,
          "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
-    OPTION_TEXT(FILE, against, NULL, "score the forecasts of this CSV, too: entity, origin, time, variable, and value, or quantiles q0.1,..., or sample and value"),
+    OPTION_TEXT(FILE, against, NULL, "score the forecasts or fills of this CSV, too: entity, origin (of forecasts), time, variable, and value, or quantiles q0.1,..., or sample and value"),
     OPTION_NAMED(FILE, "static", statics, "CSV with one row an entity, of numbers and categories that never change, for entities that training has not seen"),
     OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, or hidden values and what fills them, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
     OPTION_ASIDE(FLAG, keep_samples, NULL, 0, 0, NULL, "keep their samples instead of mean and quantiles"),

@@ -25,7 +25,8 @@ bool ll_against_covers(const ll_against *a, const ll_forecast_window *w, const s
         const ll_given_range r = ll_given_find(a->given, w->entity, k, w->origin);
         for (int64_t q = 0; q < w->n_query; q++) {
             const ll_given_range x = rows_at(a->given, r, w->time[q]);
-            if (x.first == x.end && scoring_known(in, w->end + q, k)) return false;
+            const int64_t row = in->time == NULL ? w->end + q : in->row[w->time - in->time + q];
+            if (x.first == x.end && scoring_known(in, row, k)) return false;
         }
     }
     return true;
@@ -133,10 +134,10 @@ static void take_name(const char *path, char out[LL_AGAINST_NAME])
 }
 
 llap_status ll_against_init(ll_against *a, const char *path, const llap_model *m,
-                            const llap_panel *panel)
+                            const llap_panel *panel, int64_t span)
 {
     *a = (ll_against){ 0 };
-    const llap_status st = ll_given_read(path, m, panel, &a->given);
+    const llap_status st = ll_given_read(path, m, panel, span, &a->given);
     if (st != LLAP_OK) return st == LLAP_ENOMEM ? st : ll_fail_in(st, "against");
     take_name(path, a->name);
     for (int i = 0; i < LL_AGAINST_MEMBERS; i++)

@@ -24,8 +24,9 @@ typedef struct ll_against {
     ll_forecaster f; /* borrows from this struct, which must not move */
 } ll_against;
 
+/* span: as ll_given_read takes it. */
 llap_status ll_against_init(ll_against *a, const char *path, const llap_model *m,
-                            const llap_panel *panel);
+                            const llap_panel *panel, int64_t span);
 void        ll_against_deinit(ll_against *a); /* { 0 } is fine */
 
 /* Whether it answers every value of the window that is scored. */

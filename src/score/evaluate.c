@@ -109,7 +109,8 @@ static llap_status take_theirs(const scoring_input *in, evaluation *e, ll_agains
 {
     const int64_t all = *n;
     int64_t       kept = 0;
-    llap_status   st = ll_against_init(theirs, e->theirs, e->m, e->panel);
+    const int64_t span = e->impute ? ll_hidden_gaps_span(&e->m->frame) : 0;
+    llap_status   st = ll_against_init(theirs, e->theirs, e->m, e->panel, span);
     for (int64_t i = 0; st == LLAP_OK && i < all; i++)
         if (ll_against_covers(theirs, &list[i], in)) list[kept++] = list[i];
     if (st != LLAP_OK) return st;
@@ -120,8 +121,9 @@ static llap_status take_theirs(const scoring_input *in, evaluation *e, ll_agains
         ll_frame_name_windows(&e->m->frame, &list[0].origin, 1, text, sizeof text);
         return ll_fail(LLAP_EINVAL,
                        "against: %s covers none of the %lld windows: it must answer all values of "
-                       "a window%s; `keep` writes what is asked, `stride` 1 asks from every row",
-                       ll_text_show(e->theirs).text, (long long)all, text);
+                       "a window%s; `keep` writes what is asked%s",
+                       ll_text_show(e->theirs).text, (long long)all, text,
+                       e->impute ? "" : ", `stride` 1 asks from every row");
     }
     if (kept < all)
         ll_logf(in->ask.log, LLAP_LOG_WARNING,
@@ -220,7 +222,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
 
 /* With what fills them, and the other hidden values, listed where that is asked for. */
 static llap_status list_and_score(scoring_input *in, evaluation *e, const ll_hidden_gaps *g,
-                                  const ll_forecaster *const *f)
+                                  const ll_forecaster *const *f, int n)
 {
     ll_keep     keep = { 0 };
     llap_status st = LLAP_OK;
@@ -228,7 +230,7 @@ static llap_status list_and_score(scoring_input *in, evaluation *e, const ll_hid
         st = ll_keep_open(&keep, e->m, e->panel, e->keep, LL_KEEP_GAPS);
         in->watch[0] = (scoring_watch){ ll_keep_see, &keep };
     }
-    if (st == LLAP_OK) st = run_scoring(in, e, f, g->n, g->n_own);
+    if (st == LLAP_OK) st = run_scoring(in, e, f, n, g->n_own);
     const llap_panel *p = e->panel;
     for (int64_t i = 0; e->keep != NULL && st == LLAP_OK && i < p->n_entities; i++)
         for (int64_t c = p->start[i] * p->n_vars; st == LLAP_OK && c < p->start[i + 1] * p->n_vars;
@@ -241,11 +243,22 @@ static llap_status list_and_score(scoring_input *in, evaluation *e, const ll_hid
 
 static llap_status score_filling(scoring_input *in, evaluation *e)
 {
-    const ll_hidden_gaps_opts how = { e->gaps, e->part, (uint64_t)e->seed, e->backend, in->glitch };
+    const ll_hidden_gaps_opts how = { .pattern = e->gaps,
+                                      .part = e->part,
+                                      .seed = (uint64_t)e->seed,
+                                      .backend = e->backend,
+                                      .glitch = in->glitch,
+                                      .listed = e->hidden,
+                                      .log = in->ask.log };
     ll_hidden_gaps            g = { 0 };
+    ll_against                theirs = { 0 };
     const ll_forecaster      *f[EVALUATION_MAX];
+    int                       n = 0;
     llap_status st = ll_hidden_gaps_init(&g, e->m, in->panel, in->var, in->scale, &how);
-    for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
+    for (int i = 0; i < g.n; i++) {
+        if (i == g.n_own && e->theirs != NULL) f[n++] = &theirs.f;
+        f[n++] = &g.f[i];
+    }
     in->w = g.w;
     in->n = g.n_windows;
     in->time = g.time;
@@ -253,7 +266,9 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
     in->lead = g.lead;
     in->hidden = g.hidden;
     in->leads = g.leads;
-    if (st == LLAP_OK) st = list_and_score(in, e, &g, f);
+    if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, g.w, &in->n);
+    if (st == LLAP_OK) st = list_and_score(in, e, &g, f, n);
+    ll_against_deinit(&theirs);
     ll_hidden_gaps_deinit(&g);
     return st;
 }
@@ -324,11 +339,11 @@ static llap_status check_filling(const llap_evaluate_opts *given)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
     if (given->total != LLAP_FORECAST_TOTAL_DEFAULT)
         return ll_fail(LLAP_EOPTION, "total: is for forecasts, not for filled gaps");
-    if (given->season != NULL || given->against != NULL || given->keep_samples)
+    if (given->season != NULL || given->keep_samples)
         return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
-                       given->season != NULL    ? "season"
-                       : given->against != NULL ? "against"
-                                                : "keep_samples");
+                       given->season != NULL ? "season" : "keep_samples");
+    if (given->gaps != LLAP_EVALUATE_GAPS_DEFAULT && given->hidden != NULL)
+        return ll_fail(LLAP_EOPTION, "gaps: the file of hidden says what is hidden");
     if (given->samples != 0 || given->stride != NULL)
         return ll_fail(LLAP_EOPTION, "%s: is for forecasts, not for filled gaps",
                        given->samples != 0 ? "samples" : "stride");
@@ -347,6 +362,7 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     e->n_samples = o->samples;
     e->seed = o->seed;
     e->windows = o->windows;
+    e->hidden = o->hidden;
     e->theirs = o->against;
     e->keep = o->keep;
     e->keep_samples = o->keep_samples != 0;
@@ -373,6 +389,8 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = use_options(o, e, look);
     if (st == LLAP_OK && !e->impute && o->gaps != LLAP_EVALUATE_GAPS_RANDOM)
         st = ll_fail(LLAP_EOPTION, "gaps: is for task impute, not for forecasts");
+    if (st == LLAP_OK && !e->impute && o->hidden != NULL)
+        st = ll_fail(LLAP_EOPTION, "hidden: is for task impute, not for forecasts");
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK && o->keep != NULL) st = ll_file_can_write(o->keep);
     if (st == LLAP_OK && o->keep_samples && o->keep == NULL)

@@ -30,6 +30,7 @@ typedef struct evaluation {
 
     bool            impute; /* gaps were filled, not futures told */
     ll_fill_pattern gaps;   /* then */
+    const char     *hidden; /* or a file of what is hidden; NULL: none */
     ll_part         part;
     int64_t         stride, n_samples, seed; /* stride in ticks */
     const char     *unit;                    /* of the bootstrap: "day", "entity", "horizon" */

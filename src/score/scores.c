@@ -221,7 +221,9 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
         .n_sums = e->sums.n_sums,
         .n_sums_left_out = e->sums.n_left_out,
         .n_origins_left_out = e->sums.n_origins_left_out,
-        .gaps = e->impute ? gaps->words[LLAP_EVALUATE_GAPS_RANDOM + e->gaps] : NULL
+        .gaps = !e->impute          ? NULL
+                : e->hidden != NULL ? "listed"
+                                    : gaps->words[LLAP_EVALUATE_GAPS_RANDOM + e->gaps]
     };
 }
 

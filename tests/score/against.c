@@ -196,7 +196,7 @@ static void mistakes_are_named(void **state)
 static llap_status read_theirs(void *user)
 {
     ll_given         *g = NULL;
-    const llap_status st = ll_given_read(user, model, panel, &g);
+    const llap_status st = ll_given_read(user, model, panel, 0, &g);
     ll_given_destroy(g);
     return st;
 }

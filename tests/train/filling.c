@@ -2,6 +2,7 @@
  * three stations. */
 #include "folder.h"
 #include "saved.h"
+#include "score/gaps/listed.h"
 #include "sensors.h"
 
 #include <omp.h>
@@ -146,6 +147,77 @@ static void every_pattern_is_scored_and_listed(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &wrong, &none, NULL), LLAP_EOPTION, "gaps");
 }
 
+static llap_status hide_listed(void *user)
+{
+    int64_t  n_absent;
+    uint8_t *hidden = ll_new((size_t)panel->n_rows, (size_t)panel->n_vars);
+    if (hidden == NULL) return LLAP_ENOMEM;
+    const llap_status st = ll_hide_listed(user, model, panel, hidden, &n_absent);
+    ll_free(hidden);
+    return st;
+}
+
+/* What was kept says what to hide, and answers it as somebody's fills. */
+static void listed_values_are_hidden_and_theirs_are_scored(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE,
+                             .gaps = LLAP_EVALUATE_GAPS_OUTAGES,
+                             .keep = in_folder("listed.csv"),
+                             .bootstrap = LLAP_ZERO };
+    const char        *said = "";
+    int64_t            values[2];
+    ll_json           *first = evaluate(model, panel, &o), *again;
+    o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE,
+                              .hidden = o.keep,
+                              .against = o.keep,
+                              .bootstrap = LLAP_ZERO };
+    again = evaluate(model, panel, &o);
+    CHECK_OK(ll_json_string(again, "gaps", &said));
+    assert_string_equal(said, "listed");
+    CHECK_OK(ll_json_int(first, "targets[0].values", 0, INT32_MAX, &values[0]));
+    CHECK_OK(ll_json_int(again, "targets[0].values", 0, INT32_MAX, &values[1]));
+    assert_int_equal(values[0], values[1]);
+    /* Outages before the scored part are not listed, and who fills learns nothing from them. */
+    const double model_crps = score(first, "model", "crps"),
+                 theirs = score(again, "listed", "crps");
+    assert_float_equal(score(again, "model", "crps"), model_crps, 0.02 * model_crps);
+    assert_float_equal(theirs, model_crps, 0.02 * model_crps);
+    check_every_failed_allocation(hide_listed, (void *)(uintptr_t)o.hidden);
+    ll_json_destroy(first);
+    ll_json_destroy(again);
+}
+
+static void lists_of_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+        llap_status st;
+    } cases[] = {
+        { "entity,time\ns0,1970-01-01T00:00:00Z\n", "no column 'variable'", LLAP_EFORMAT },
+        { "entity,time,variable\ns0,1970-01-01T00:00:00Z,c\n",
+          "csv:2: column 'variable': the data has", LLAP_EINVAL },
+        { "entity,time,variable\ns9,1970-01-01T00:00:00Z,a\n", "column 'entity'", LLAP_EINVAL },
+        { "entity,time,variable\ns0,now,a\n", "column 'time'", LLAP_EFORMAT },
+        { "entity,time,variable\ns0\n", "fields, fewer than", LLAP_EFORMAT },
+        { "entity,time,variable\ns0,1969-01-01T00:00:00Z,a\n", "lists no reading", LLAP_EINVAL },
+    };
+    llap_evaluate_opts o = { .task = LLAP_EVALUATE_TASK_IMPUTE, .hidden = in_folder("wrong.csv") };
+    char              *none = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        FILE *f = fopen(o.hidden, "w");
+        fputs(cases[i].text, f);
+        fclose(f);
+        CHECK_FAIL(llap_evaluate(model, panel, &o, &none, NULL), cases[i].st, cases[i].says);
+    }
+    o.gaps = LLAP_EVALUATE_GAPS_ROWS;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &none, NULL), LLAP_EOPTION, "gaps: the file");
+    o.gaps = LLAP_EVALUATE_GAPS_DEFAULT;
+    o.task = LLAP_EVALUATE_TASK_FORECAST;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &none, NULL), LLAP_EOPTION, "hidden: is for");
+}
+
 static void a_file_answers_as_the_model(void **state)
 {
     (void)state;
@@ -257,14 +329,17 @@ static void hostile_files_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
-                                        cmocka_unit_test(a_file_answers_as_the_model),
-                                        cmocka_unit_test(others_sharpen_fills),
-                                        cmocka_unit_test(every_pattern_is_scored_and_listed),
-                                        cmocka_unit_test(info_says_who_fills),
-                                        cmocka_unit_test(
-                                            silent_sensors_are_forecast_from_the_others),
-                                        cmocka_unit_test(filling_can_be_cancelled),
-                                        cmocka_unit_test(training_does_not_depend_on_threads) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hostile_files_are_refused),
+        cmocka_unit_test(a_file_answers_as_the_model),
+        cmocka_unit_test(others_sharpen_fills),
+        cmocka_unit_test(every_pattern_is_scored_and_listed),
+        cmocka_unit_test(listed_values_are_hidden_and_theirs_are_scored),
+        cmocka_unit_test(lists_of_nothing_are_refused),
+        cmocka_unit_test(info_says_who_fills),
+        cmocka_unit_test(silent_sensors_are_forecast_from_the_others),
+        cmocka_unit_test(filling_can_be_cancelled),
+        cmocka_unit_test(training_does_not_depend_on_threads)
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -23,6 +23,7 @@ static const char *const column_name[COLUMNS] = { "entity", "origin", "time", "v
 typedef struct reader {
     const llap_model *m;
     const llap_panel *panel;
+    int64_t           span; /* of fills; 0: forecasts */
     ll_table          table;
     ll_axis_reader    clock;
     int               column[COLUMNS];        /* -1: none */
@@ -55,11 +56,13 @@ static llap_status check_columns(const reader *r)
 {
     const bool names = r->panel->n_entities > 1, variables = r->m->frame.n_targets > 1;
     for (int k = ENTITY; k <= VARIABLE; k++) {
-        if (r->column[k] >= 0 || (k == ENTITY && !names) || (k == VARIABLE && !variables)) continue;
+        if (r->column[k] >= 0 || (k == ENTITY && !names) || (k == VARIABLE && !variables) ||
+            (k == ORIGIN && r->span > 0))
+            continue;
         return ll_fail(LLAP_EFORMAT,
-                       "no column '%s': expected entity, origin, time, variable, and "
+                       "no column '%s': expected entity, %stime, variable, and "
                        "value, or sample and value, or quantiles q0.1,...",
-                       column_name[k]);
+                       column_name[k], r->span > 0 ? "" : "origin, ");
     }
     if (r->g->n_levels == 0 && r->column[VALUE] < 0 && r->column[MEAN] < 0)
         return ll_fail(LLAP_EFORMAT, "no forecasts: expected a column value, or sample and value, "
@@ -116,6 +119,7 @@ static llap_status read_time(reader *r, int which, int64_t *out)
     return st == LLAP_OK ? st : ll_fail_in(st, "column '%s'", column_name[which]);
 }
 
+/* -1: a column that is no target. */
 static llap_status read_target(const reader *r, int32_t *out)
 {
     const ll_csv_field *f = NULL;
@@ -126,6 +130,11 @@ static llap_status read_target(const reader *r, int32_t *out)
     for (int64_t k = 0; k < r->m->frame.n_targets; k++)
         if (ll_field_is(f, r->m->frame.target[k])) {
             *out = (int32_t)k;
+            return LLAP_OK;
+        }
+    for (int64_t v = 0; r->span > 0 && v < r->panel->n_vars; v++)
+        if (ll_field_is(f, r->panel->var[v])) {
+            *out = -1;
             return LLAP_OK;
         }
     return ll_fail(LLAP_EINVAL, "column 'variable': the model does not forecast '%s'",
@@ -185,9 +194,10 @@ static llap_status read_row(reader *r)
     double       sample = 0;
     llap_status  st = grow(r);
     if (st == LLAP_OK) st = read_entity(r, &row.entity);
-    if (st == LLAP_OK) st = read_time(r, ORIGIN, &row.origin);
+    if (st == LLAP_OK && r->span == 0) st = read_time(r, ORIGIN, &row.origin);
     if (st == LLAP_OK) st = read_time(r, TIME, &row.time);
     if (st == LLAP_OK) st = read_target(r, &row.target);
+    if (st == LLAP_OK && row.target < 0) return LLAP_OK;
     if (st == LLAP_OK && g->kind == LL_GIVEN_SAMPLES) {
         st = read_number(r, r->column[SAMPLE], &sample);
         if (st == LLAP_OK && (sample != floor(sample) || fabs(sample) > 1e9))
@@ -195,7 +205,8 @@ static llap_status read_row(reader *r)
         if (st != LLAP_OK) return ll_fail_in(st, "column 'sample'");
         row.sample = (int64_t)sample;
     }
-    if (st == LLAP_OK && row.time <= row.origin)
+    if (r->span > 0) row.origin = (row.time / r->span - (row.time % r->span < 0)) * r->span;
+    else if (st == LLAP_OK && row.time <= row.origin)
         st = ll_fail(LLAP_EINVAL, "column 'time': not after the origin");
     if (st == LLAP_OK) st = read_numbers(r, g->number + g->n * g->n_numbers);
     if (st == LLAP_OK) g->row[g->n++] = row;
@@ -275,10 +286,10 @@ static llap_status read_rows(reader *r, const char *path)
 }
 
 llap_status ll_given_read(const char *path, const llap_model *m, const llap_panel *panel,
-                          ll_given **out)
+                          int64_t span, ll_given **out)
 {
     *out = NULL;
-    reader r = { .m = m, .panel = panel, .g = ll_new(1, sizeof *r.g) };
+    reader r = { .m = m, .panel = panel, .span = span, .g = ll_new(1, sizeof *r.g) };
     if (r.g == NULL) return LLAP_ENOMEM;
     llap_status st = ll_axis_reader_init(&r.clock, &panel->axis);
     if (st == LLAP_OK) st = ll_table_open(&r.table, path);

@@ -41,10 +41,12 @@ typedef struct ll_given {
     double       *number;
 } ll_given;
 
-/* m and panel are borrowed until return. Caller owns *out. LLAP_EFORMAT, LLAP_EINVAL (names that
- * model and data do not have), LLAP_ENOTFOUND. */
+/* span 0: forecasts. Else fills of hidden values: there is no column origin, a row's is the
+ * beginning of its span of so many ticks, and rows of variables that are no targets are passed
+ * over, as keep lists them. m and panel are borrowed until return. Caller owns *out. LLAP_EFORMAT,
+ * LLAP_EINVAL (names that model and data do not have), LLAP_ENOTFOUND. */
 llap_status ll_given_read(const char *path, const llap_model *m, const llap_panel *panel,
-                          ll_given **out);
+                          int64_t span, ll_given **out);
 void        ll_given_destroy(ll_given *g); /* NULL is fine */
 
 /* The rows of one forecast; equal: none. */

@@ -2,8 +2,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/text.h"
 #include "base/time/civil.h"
 #include "predict/filler.h"
 #include "predict/forecaster.h"
@@ -14,6 +16,7 @@
 #include "predict/view/series.h"
 #include "predict/view/target_series.h"
 #include "score/gaps/hide.h"
+#include "score/gaps/listed.h"
 #include "score/gaps/naive.h"
 #include "score/metric.h"
 
@@ -272,11 +275,16 @@ static int32_t steps_since(const ll_hidden_gaps *g, int64_t e, int64_t row, int6
     return (int32_t)ll_lead(&g->leads, now - r->of[target].time[before.end - 1]);
 }
 
+int64_t ll_hidden_gaps_span(const ll_model_frame *f)
+{
+    return f->axis == LL_AXIS_CALENDAR ? LL_NS_PER_DAY : f->horizon;
+}
+
 /* Hidden cells of one entity and one day are one window. */
 static llap_status list_windows(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
                                 ll_part part)
 {
-    const int64_t length = m->frame.axis == LL_AXIS_CALENDAR ? LL_NS_PER_DAY : m->frame.horizon;
+    const int64_t length = ll_hidden_gaps_span(&m->frame);
     const int64_t every = days_between(m, count_asked(g, m, p, part));
     const int64_t n_targets = m->frame.n_targets;
     int64_t       n = 0;
@@ -331,7 +339,12 @@ static llap_status hide(ll_hidden_gaps *g, const ll_hidden_gaps_opts *o, const l
                         const llap_panel *p, const int64_t *var)
 {
     const int64_t     C = m->frame.n_targets;
-    const llap_status st = ll_hide_gaps(m, p, var, o->pattern, o->seed, g->all);
+    int64_t           n_absent = 0;
+    const llap_status st = o->listed != NULL ? ll_hide_listed(o->listed, m, p, g->all, &n_absent)
+                                             : ll_hide_gaps(m, p, var, o->pattern, o->seed, g->all);
+    if (st == LLAP_OK && n_absent > 0)
+        ll_logf(o->log, LLAP_LOG_WARNING, "hidden: %lld values of %s are no readings: passed over",
+                (long long)n_absent, ll_text_show(o->listed).text);
     for (int64_t i = 0; st == LLAP_OK && i < p->n_rows * C; i++)
         g->hidden[i] = g->all[i / C * p->n_vars + var[i % C]];
     return st;

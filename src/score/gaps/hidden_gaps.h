@@ -37,9 +37,15 @@ typedef struct ll_hidden_gaps_opts {
     uint64_t          seed;
     const ll_backend *backend; /* of networks */
     const uint8_t    *glitch;  /* as ll_readings_init takes it; NULL: none */
+    const char       *listed; /* file of the values that are hidden instead; NULL: as the pattern */
+    const llap_log   *log;
 } ll_hidden_gaps_opts;
 
-/* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. */
+/* A window is of so many ticks: a day, or where there is no calendar a horizon. */
+int64_t ll_hidden_gaps_span(const ll_model_frame *f);
+
+/* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. What a list
+ * has beside readings of the data goes to the log. */
 llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
                                 const int64_t *var, const ll_score_scale *scale,
                                 const ll_hidden_gaps_opts *o);
