@@ -165,6 +165,9 @@ typedef union ll_attr {
         int width; /* odd */
     } unfold;
     struct {
+        bool reverse; /* from the last row to the first */
+    } gru;
+    struct {
         double   p;
         uint32_t id;
     } dropout;

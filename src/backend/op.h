@@ -74,6 +74,8 @@
     X(EMBEDDING_GRAD, embedding_grad)    \
     X(BASIS,          basis)             /* damped sinusoids */ \
     X(BASIS_GRAD,     basis_grad)        \
+    X(GRU,            gru)               /* a recurrence over time; attr.gru */ \
+    X(GRU_GRAD,       gru_grad)          \
     X(DROPOUT,        dropout)           /* attr.dropout */ \
     X(DRAW,           draw)              /* random numbers of rows, by name; attr.draw */ \
     X(WHOLE,          whole)             /* real numbers that are whole, as ints */ \

@@ -41,6 +41,10 @@ static double products_of(const ll_plan *p, const ll_plan_step *s)
     case LL_OP_GATED:
         return lead(out, 1) * last(out, 1) *
                (last(in, 1) + 3.0 * last(&s->place[6].view.shape, 1) + last(out, 1));
+    case LL_OP_GRU: /* and the gradient of the state; that of the weights is a MATMUL */
+        return 3.0 * lead(out, 1) * last(out, 1) * last(out, 1);
+    case LL_OP_GRU_GRAD:
+        return lead(out, 1) * last(out, 1) * last(in, 1);
     case LL_OP_MATMUL:
         return lead(out, 2) * last(out, 2) * last(out, 1) * last(in, s->attr.matmul.ta ? 2 : 1);
     case LL_OP_ATTENTION:

@@ -285,6 +285,19 @@ ll_tensor *ll_attention(ll_graph *g, ll_tensor *q, ll_tensor *k, ll_tensor *v,
  * times, d the largest even number not above the head width. t gets no gradient. */
 ll_tensor *ll_rotary(ll_graph *g, ll_tensor *x, ll_tensor *t, int n_heads, double base);
 
+/* -------- recurrence -------- */
+
+/* A gated recurrent unit over the rows of x [B,n,3h], which is W_ih input + b_ih with the gates r,
+ * z, n side by side; weight [3h,h] and bias [3h] are those of the state; first [B,h] is the state
+ * before the first row, NULL: zeros. With reverse it runs from the last row to the first.
+ *
+ *     g = W h + b      r = sigmoid(x_r + g_r)      z = sigmoid(x_z + g_z)
+ *     n = tanh(x_n + r g_n)                        h' = (1 - z) n + z h
+ *
+ * -> h' of every row, [B,n,h] */
+ll_tensor *ll_gru(ll_graph *g, ll_tensor *x, ll_tensor *weight, ll_tensor *bias, ll_tensor *first,
+                  bool reverse);
+
 /* -------- the modal basis, docs/spec/model.md 4.3 -------- */
 
 /* t [...,h], rho and omega [...,K] -> [...,h,2K]: e^(-t rho) cos(t omega), then e^(-t rho) sin(t

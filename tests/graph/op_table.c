@@ -282,6 +282,17 @@ static ll_tensor *b_basis(op_build *o)
     return ll_modal_basis(o->g, t, ll_scale(o->g, rho, 0.02), omega);
 }
 
+static ll_tensor *gru(op_build *o, bool reverse, bool first)
+{
+    ll_tensor *x = op_leaf(o, "x", FILL_REAL, true, LL_SHAPE(o->b, o->l, 3 * o->n));
+    ll_tensor *w = ll_scale(o->g, matrix(o, "w", 3 * o->n, o->n), 1.0 / (double)(o->n + 3));
+    return ll_gru(o->g, x, w, vector(o, "b", 3 * o->n),
+                  first ? op_leaf(o, "h", FILL_REAL, true, LL_SHAPE(o->b, o->n)) : NULL, reverse);
+}
+
+static ll_tensor *b_gru(op_build *o) { return gru(o, false, true); }
+static ll_tensor *b_gru_reverse(op_build *o) { return gru(o, true, false); }
+
 /* -------- attention -------- */
 
 static ll_tensor *b_attention(op_build *o)
@@ -451,6 +462,8 @@ const op_row op_table[] = {
     { "embedding_grad",LL_OP_EMBEDDING_GRAD,b_embedding,1e-5, false, false },
     { "basis",      LL_OP_BASIS,      b_basis,      3e-5, false, false },
     { "basis_grad", LL_OP_BASIS_GRAD, b_basis,      3e-5, false, false },
+    { "gru",        LL_OP_GRU,        b_gru,        2e-5, false, true },
+    { "gru reverse",LL_OP_GRU_GRAD,   b_gru_reverse,2e-5, false, true },
     { "attention",  LL_OP_ATTENTION,  b_attention,  1e-5, false, true },
     { "attention cross",LL_OP_ATTENTION_GRAD,b_attention_cross,1e-5, false, true },
     { "attention samples",LL_OP_ATTENTION,b_attention_samples,1e-5, false, true },

@@ -1,5 +1,47 @@
-/* The damped-sinusoid basis, rotary embedding and AdamW; the part compiled once per instruction
- * set. */
+/* Recurrence, the damped-sinusoid basis, rotary embedding and AdamW; the part compiled once per
+ * instruction set. */
+
+/* One row of a gated recurrent unit: x and g hold r, z, n side by side; gates gets r, z, n, g_n. */
+static void gru_row(int64_t h, const float *x, const float *g, const float *before, float *gates,
+                    float *y)
+{
+    for (int64_t i = 0; i < h; i += 16) {
+        const int64_t n = v_left(h - i);
+        const vec     r = f_sigmoid(v_add(v_ld(x + i, n), v_ld(g + i, n)));
+        const vec     z = f_sigmoid(v_add(v_ld(x + h + i, n), v_ld(g + h + i, n)));
+        const vec     gn = v_ld(g + 2 * h + i, n);
+        const vec     m = v_tanh(v_fma(r, gn, v_ld(x + 2 * h + i, n)));
+        v_st(gates + i, n, r);
+        v_st(gates + h + i, n, z);
+        v_st(gates + 2 * h + i, n, m);
+        v_st(gates + 3 * h + i, n, gn);
+        v_st(y + i, n, v_fma(z, v_sub(v_ld(before + i, n), m), m));
+    }
+}
+
+/* Its gradient: dh, of the state behind the row without dy, becomes what of it goes straight to the
+ * state before; dx and dg are those of x and of g. */
+static void gru_grad_row(int64_t h, const float *gates, const float *before, const float *dy,
+                         float *dh, float *dx, float *dg)
+{
+    for (int64_t i = 0; i < h; i += 16) {
+        const int64_t n = v_left(h - i);
+        const vec     r = v_ld(gates + i, n), z = v_ld(gates + h + i, n);
+        const vec     m = v_ld(gates + 2 * h + i, n);
+        const vec     d = v_add(v_ld(dh + i, n), v_ld(dy + i, n));
+        const vec     keep = v_sub(one(), z);
+        const vec     dm = v_mul(v_mul(d, keep), v_fnma(m, m, one()));
+        const vec     dr = v_mul(v_mul(dm, v_ld(gates + 3 * h + i, n)), v_mul(r, v_sub(one(), r)));
+        const vec     dz = v_mul(v_mul(d, v_sub(v_ld(before + i, n), m)), v_mul(z, keep));
+        v_st(dx + i, n, dr);
+        v_st(dg + i, n, dr);
+        v_st(dx + h + i, n, dz);
+        v_st(dg + h + i, n, dz);
+        v_st(dx + 2 * h + i, n, dm);
+        v_st(dg + 2 * h + i, n, v_mul(dm, r));
+        v_st(dh + i, n, v_mul(d, z));
+    }
+}
 
 /* Row of 2K: e^(-t rho) cos(t omega), then e^(-t rho) sin(t omega). */
 static void basis_row(int64_t k, float t, const float *rho, const float *omega, float *a)

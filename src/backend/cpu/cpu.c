@@ -45,6 +45,10 @@ static size_t work_bytes(const ll_call *c)
         return ll_cpu_mlp_work(c);
     case LL_OP_NORM_GRAD:
         return ll_cpu_norm_grad_work(c);
+    case LL_OP_GRU:
+        return ll_cpu_gru_work(c);
+    case LL_OP_GRU_GRAD:
+        return ll_cpu_gru_grad_work(c);
     case LL_OP_ATTENTION:
         return ll_cpu_attention_work(c);
     case LL_OP_ATTENTION_GRAD:

@@ -31,6 +31,8 @@ bool   ll_cpu_linear_takes(const ll_call *c);
 int    ll_cpu_several(const ll_call *c, int n); /* AdamW of many parameters */
 bool   ll_cpu_attention_grad_takes(const ll_call *c);
 size_t ll_cpu_norm_grad_work(const ll_call *c);
+size_t ll_cpu_gru_work(const ll_call *c);
+size_t ll_cpu_gru_grad_work(const ll_call *c);
 size_t ll_cpu_attention_work(const ll_call *c);
 size_t ll_cpu_attention_grad_work(const ll_call *c);
 

@@ -49,6 +49,7 @@
     .row_sums = row_sums, \
     .norm_rows = norm_rows, .norm_grad_rows = norm_grad_rows, \
     .softmax_rows = softmax_rows, .softmax_grad_rows = softmax_grad_rows, \
+    .gru_row = gru_row, .gru_grad_row = gru_grad_row, \
     .basis_row = basis_row, .basis_grad_poles = basis_grad_poles, \
     .basis_grad_time = basis_grad_time, .angles = angles, .adamw = adamw
 

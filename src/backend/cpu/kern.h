@@ -273,6 +273,22 @@ void ll_kern_basis_grad(const ll_kern *kn, const ll_basis *p, const float *t, co
                         const float *omega, const float *a, const float *da, float *dt, float *drho,
                         float *domega);
 
+/* A gated recurrent unit as graph/graph.h has it, over n rows of `batch` series: x [batch,n,3h],
+ * weight [3h,h], bias [3h], first and before [batch,h]; y [batch,n,h] =, gates [batch,n,4h] = (r,
+ * z, n, g_n). Series are computed in groups, so that the weights are met once for all of a group.
+ */
+typedef struct ll_gru_size {
+    int64_t batch, n, h;
+    bool    reverse;
+} ll_gru_size;
+size_t ll_kern_gru_work(const ll_kern *kn, const ll_gru_size *p); /* of both */
+void   ll_kern_gru(const ll_kern *kn, const ll_gru_size *p, const float *x, const float *weight,
+                   const float *bias, const float *first, float *y, float *gates, void *work);
+/* dx and dg [batch,n,3h] = (of x, and of W h + b), dfirst [batch,h] =. */
+void ll_kern_gru_grad(const ll_kern *kn, const ll_gru_size *p, const float *weight,
+                      const float *first, const float *y, const float *gates, const float *dy,
+                      float *dx, float *dg, float *dfirst, void *work);
+
 /* Rotary embedding of heads of width d (docs/spec/model.md 3.2): pair i of dims (2i, 2i+1), i <
  * floor(d/2), turned by the angle pos * base^(-2i/d_r), d_r = 2 floor(d/2); an odd last dim is
  * copied. x, y [rows, heads, d], rows x_row and y_row apart, one position per row. Backward is the

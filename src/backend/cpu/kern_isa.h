@@ -93,6 +93,10 @@ typedef struct ll_kern_isa {
     void (*softmax_rows)(int64_t rows, int64_t n, const float *x, float *y);
     void (*softmax_grad_rows)(int64_t rows, int64_t n, const float *y, const float *dy, float *dx);
 
+    void (*gru_row)(int64_t h, const float *x, const float *g, const float *before, float *gates,
+                    float *y);
+    void (*gru_grad_row)(int64_t h, const float *gates, const float *before, const float *dy,
+                         float *dh, float *dx, float *dg);
     void (*basis_row)(int64_t k, float t, const float *rho, const float *omega, float *a);
     void (*basis_grad_poles)(int64_t h, int64_t k, int64_t j, const float *t, const float *a,
                              const float *da, float *drho, float *domega);

@@ -1,4 +1,4 @@
-/* Row-wise ops: softmax, layer norm, lookup, rotary, basis, dropout. */
+/* Row-wise ops: softmax, layer norm, lookup, rotary, basis, recurrence, dropout. */
 #include "backend/cpu/glue.h"
 #include "backend/random.h"
 
@@ -215,6 +215,43 @@ void ll_cpu_basis_grad(const ll_call *c)
                            cpu_in(c, 2) + ll_cpu_at(&b.axes, 2, i, b.axes.n),
                            cpu_in(c, 4) + i * size, cpu_in(c, 3) + i * size, NULL,
                            cpu_out(c, 0) + i * b.p.k, cpu_out(c, 1) + i * b.p.k);
+}
+
+/* -------- recurrence -------- */
+
+static ll_gru_size gru_of(const ll_call *c, const ll_view *y)
+{
+    return (ll_gru_size){ y->shape.dim[0], y->shape.dim[1], y->shape.dim[2], c->attr->gru.reverse };
+}
+
+size_t ll_cpu_gru_work(const ll_call *c)
+{
+    const ll_kern     kn = ll_kern_best(c->n_threads);
+    const ll_gru_size p = gru_of(c, &c->out[0]);
+    return ll_kern_gru_work(&kn, &p);
+}
+
+size_t ll_cpu_gru_grad_work(const ll_call *c)
+{
+    const ll_kern     kn = ll_kern_best(c->n_threads);
+    const ll_gru_size p = gru_of(c, &c->in[2]);
+    return ll_kern_gru_work(&kn, &p);
+}
+
+void ll_cpu_gru(const ll_call *c)
+{
+    const ll_kern     kn = ll_kern_best(c->n_threads);
+    const ll_gru_size p = gru_of(c, &c->out[0]);
+    ll_kern_gru(&kn, &p, cpu_in(c, 0), cpu_in(c, 1), cpu_in(c, 2), cpu_in(c, 3), cpu_out(c, 0),
+                cpu_out(c, 1), c->work);
+}
+
+void ll_cpu_gru_grad(const ll_call *c)
+{
+    const ll_kern     kn = ll_kern_best(c->n_threads);
+    const ll_gru_size p = gru_of(c, &c->in[2]);
+    ll_kern_gru_grad(&kn, &p, cpu_in(c, 0), cpu_in(c, 1), cpu_in(c, 2), cpu_in(c, 3), cpu_in(c, 4),
+                     cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2), c->work);
 }
 
 /* -------- dropout, draws and AdamW -------- */

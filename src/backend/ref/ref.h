@@ -1,7 +1,7 @@
 /* src/backend/ref: every op in double with plain loops. Read it for what an op means.
  *
  *   ref.h  this file
- *   ref.c, ref_rows.c, ref_attention.c:
+ *   ref.c, ref_rows.c, ref_attention.c, ref_gru.c:
  *          the ops by family
  *
  * May touch: backend. */
