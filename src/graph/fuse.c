@@ -66,11 +66,18 @@ static bool is_plain_linear(const ll_draft *d)
     return d != NULL && d->op == LL_OP_LINEAR && d->n_in < 4;
 }
 
+/* t has the rows that the draft made, in the form that they have there: not those of another width
+ * in the same memory. */
+static bool has_rows_of(const ll_tensor *t, const ll_draft *made)
+{
+    return ll_dim(t, -1) == ll_dim(made->out[0], -1);
+}
+
 /* d is GELU of a linear: becomes the linear. */
 static bool fuse_gelu(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
     ll_draft *lin = d->op == LL_OP_GELU ? sole_source(p, by_tensor, d->in[0]) : NULL;
-    if (!is_plain_linear(lin) || lin->attr.linear.gelu) return false;
+    if (!is_plain_linear(lin) || lin->attr.linear.gelu || !has_rows_of(d->in[0], lin)) return false;
     d->op = LL_OP_LINEAR;
     d->attr.linear.gelu = true;
     d->label = lin->label;
@@ -106,7 +113,7 @@ static llap_status fuse_residual(ll_planner *p, ll_draft *const *by_tensor, ll_d
         ll_draft     *lin = sole_source(p, by_tensor, d->in[k]);
         ll_tensor    *other = d->in[1 - k];
         const ll_view v = ll_tensor_view(other);
-        if (!is_plain_linear(lin)) continue;
+        if (!is_plain_linear(lin) || !has_rows_of(d->in[k], lin)) continue;
         ll_tensor **in = new_operands(p, lin->in, lin->n_in, 4);
         if (in == NULL) return LLAP_ENOMEM;
         in[3] = other;
@@ -170,9 +177,11 @@ static llap_status fuse_mlp(ll_planner *p, ll_draft *const *by_tensor, ll_draft 
     if (d->gone || d->op != LL_OP_LINEAR || d->attr.linear.gelu || !stays(p, d->in[1]))
         return LLAP_OK;
     ll_draft *up = sole_source(p, by_tensor, d->in[0]);
-    if (!is_plain_linear(up) || !up->attr.linear.gelu || !stays(p, up->in[1])) return LLAP_OK;
+    if (!is_plain_linear(up) || !up->attr.linear.gelu || !stays(p, up->in[1]) ||
+        !has_rows_of(d->in[0], up))
+        return LLAP_OK;
     ll_draft *norm = sole_source(p, by_tensor, up->in[0]);
-    if (norm == NULL || norm->op != LL_OP_NORM) return LLAP_OK;
+    if (norm == NULL || norm->op != LL_OP_NORM || !has_rows_of(up->in[0], norm)) return LLAP_OK;
     ll_draft joined = *d;
     joined.op = LL_OP_MLP;
     joined.attr.norm.eps = norm->attr.norm.eps;

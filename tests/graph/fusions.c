@@ -275,6 +275,42 @@ static void a_norm_is_part_of_the_layer_behind_it(void **state)
                                                          .fixed_params = fixed == 1 });
 }
 
+/* -------- rows of another width in the same memory -------- */
+
+static llap_status describe_turned(ll_graph *g, const void *user)
+{
+    (void)user;
+    ll_tensor *x = ll_input(g, "x", LL_SHAPE(6, 8));
+    ll_tensor *a = ll_linear(g, x, ll_param(g, "w", LL_SHAPE(12, 8), LL_INIT_ZERO), NULL);
+    ll_tensor *narrow = ll_reshape(g, a, LL_SHAPE(18, 4)); /* of 12 as made, 4 as read */
+    ll_tensor *sum = ll_add(g, narrow, ll_input(g, "add", LL_SHAPE(18, 4)));
+    ll_tensor *b = ll_linear(g, x, ll_param(g, "v", LL_SHAPE(12, 8), LL_INIT_ZERO), NULL);
+    ll_output(g, "y", sum);
+    ll_output(g, "z", ll_gelu(g, ll_reshape(g, b, LL_SHAPE(18, 4))));
+    return ll_graph_status(g);
+}
+
+static void a_layer_keeps_the_width_of_its_rows(void **state)
+{
+    bound one, two;
+    (void)state;
+    CHECK_OK(run_planned(describe_turned, NULL,
+                         &(ll_plan_opts){ .backend = &ll_backend_cpu, .n_threads = 1 }, &one));
+    CHECK_OK(run_planned(
+        describe_turned, NULL,
+        &(ll_plan_opts){ .backend = &ll_backend_cpu, .n_threads = 1, .plain = true }, &two));
+    for (int k = 0; k < 2; k++) {
+        const char  *name = k == 0 ? "y" : "z";
+        ll_shape     s;
+        const float *y = ll_run_output(one.run, name, &s);
+        assert_memory_equal(y, ll_run_output(two.run, name, NULL),
+                            (size_t)ll_shape_count(&s) * sizeof *y);
+        assert_true(isfinite(y[0]) && y[0] != 0.0f);
+    }
+    unbind(&one);
+    unbind(&two);
+}
+
 static llap_status run_layer(void *user)
 {
     bound             b;
@@ -298,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_backend_takes_saves_steps_only),
         cmocka_unit_test(a_norm_is_part_of_the_layer_behind_it),
+        cmocka_unit_test(a_layer_keeps_the_width_of_its_rows),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
