@@ -96,7 +96,8 @@ static ll_tensor *self_attention(ll_graph *g, ll_tensor *x, const ll_nn_encoder_
 
 static ll_tensor *feed_forward(ll_graph *g, ll_tensor *x, const ll_nn_encoder_opts *o)
 {
-    ll_tensor *h = ll_gelu(g, ll_nn_linear(g, "linear1", x, o->ff));
+    ll_tensor *h = ll_nn_linear(g, "linear1", x, o->ff);
+    h = o->relu ? ll_maximum(g, h, ll_full(g, LL_SCALAR, 0.0)) : ll_gelu(g, h);
     h = ll_nn_linear(g, "linear2", ll_dropout(g, h, o->dropout), ll_dim(x, -1));
     return ll_dropout(g, h, o->dropout);
 }

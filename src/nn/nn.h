@@ -107,14 +107,15 @@ ll_tensor *ll_nn_mha_out(ll_graph *g, const char *name, ll_tensor *x);
 void       ll_nn_mha_out_params(ll_graph *g, const char *name, int64_t e, ll_tensor **w,
                                 ll_tensor **b); /* of the latter */
 
-/* PyTorch's encoder layer: self attention and a GELU feed-forward of width ff, each with residual
- * and norm, before (norm_first) or after. With times [...,L], attention is rotary with its own
- * names (self_attn.qkv, self_attn.out_proj), angles times base^(-2i/d). */
+/* PyTorch's encoder layer: self attention and a feed-forward of width ff (with GELU), each with
+ * residual and norm, before (norm_first) or after. With times [...,L], attention is rotary with its
+ * own names (self_attn.qkv, self_attn.out_proj), angles times base^(-2i/d). */
 typedef struct ll_nn_encoder_opts {
     ll_nn_attn_opts attn;
     int64_t         ff;
     double          dropout;
     bool            norm_first;
+    bool            relu; /* instead of the GELU */
     ll_tensor      *times;
     double          rotary_base;
 } ll_nn_encoder_opts;

@@ -123,7 +123,8 @@ static void draw_parameters(ready *r)
         for (int64_t k = 0; k < p->count && p->elem == LL_REAL; k++) {
             const double v = 0.3 * net_normal(r->net->seed, p->name, k);
             const bool   around_one = p->shape.rank == 1 && ends(p->name, ".weight");
-            ll_param_set(r->params, p, k, (double)(float)(v + around_one));
+            const bool   variance = ends(p->name, ".running_var");
+            ll_param_set(r->params, p, k, (double)(float)(variance ? 0.5 + v * v : v + around_one));
         }
     }
 }

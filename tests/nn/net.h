@@ -4,7 +4,7 @@
  *     net_check(&(net){ describe, &cfg, .seed = 7, .fill = masks_and_times, .fixed = "pad dt" });
  *
  * Parameters are drawn normal with deviation 0.3
- * (norm weights around 1), so that nothing is hidden by a start at zero. */
+ * (norm weights around 1, variances positive), so that nothing is hidden by a start at zero. */
 #ifndef LLAP_TESTS_NN_NET_H
 #define LLAP_TESTS_NN_NET_H
 

@@ -74,6 +74,23 @@ int golden_choice(golden *c, const char *key, const char *const *names)
     return 0;
 }
 
+void golden_list(golden *c, const char *key, ll_reals *out)
+{
+    const char *text = option(c, key);
+    ll_json    *json = NULL;
+    double     *v = NULL;
+    size_t      n = 0;
+    *out = (ll_reals){ 0 };
+    if (text == NULL) return;
+    llap_status st = ll_json_parse(text, strlen(text), key, NULL, &json);
+    if (st == LLAP_OK) st = ll_json_doubles(json, "", -1e9, 1e9, &v, &n);
+    take_status(c, st);
+    if (n > LL_REALS_MAX) golden_fail(c, LLAP_EFORMAT, "cfg.%s: too many numbers", key);
+    for (; c->status == LLAP_OK && out->n < (int)n; out->n++) out->v[out->n] = v[out->n];
+    ll_free(v);
+    ll_json_destroy(json);
+}
+
 /* -------- tensors of the file -------- */
 
 bool golden_has(const golden *c, const char *tensor)
@@ -307,9 +324,21 @@ void golden_compare_outputs(golden *c)
     }
 }
 
+void golden_after(golden *c)
+{
+    for (size_t i = 0; c->status == LLAP_OK && i < ll_tensors_count(c->file); i++) {
+        const ll_tensor_info t = ll_tensors_at(c->file, i);
+        if (strncmp(t.name, "after.", 6) != 0) continue;
+        const ll_param_info *p = ll_params_find(c->params, t.name + 6);
+        double              *x = p == NULL ? NULL : golden_new(c, p->count);
+        for (int64_t k = 0; x != NULL && k < p->count; k++) x[k] = ll_param_get(c->params, p, k);
+        golden_compare(c, t.name, x, p == NULL ? 0 : p->count, NULL);
+    }
+}
+
 void golden_run(golden *c, ll_tensor *loss)
 {
-    golden_gradients(c, loss);
+    if (loss != NULL) golden_gradients(c, loss);
     golden_noted(c);
     golden_plan(c);
     golden_load(c);

@@ -15,7 +15,8 @@
  *         golden_run(c, loss);
  *     }
  *
- * Adding a case: a function in the file of its family (c04.c), a line in the table of main.c.
+ * Adding a case: a function in the file of its family (c04.c; b01.c .. are the published models of
+ * src/rivals), a line in the table of main.c.
  *
  * The first failure is kept in c->status, later calls do nothing; so nothing is checked on the way.
  * Numbers are doubles here; they become what the backend computes with when they are bound. */
@@ -24,6 +25,7 @@
 
 #include "backend/cuda/cuda.h"
 #include "base/arena.h"
+#include "base/json/fields.h"
 #include "base/safetensors.h"
 #include "diffusion/diffusion.h"
 #include "graph/plan.h"
@@ -62,6 +64,7 @@ void golden_fail(golden *c, llap_status st, const char *fmt, ...) LLAP_PRINTF(3,
 int64_t golden_int(golden *c, const char *key); /* metadata cfg.<key> */
 double  golden_real(golden *c, const char *key);
 bool    golden_is(golden *c, const char *key, const char *value);
+void    golden_list(golden *c, const char *key, ll_reals *out); /* "[1, 2, 4]" */
 /* One of the names (closed by NULL): its index. */
 int golden_choice(golden *c, const char *key, const char *const *names);
 
@@ -90,9 +93,9 @@ void golden_skip(golden *c, const char *tensor); /* is none of our results */
 
 /* -------- running: all of it, or step by step -------- */
 
-/* Adds d loss / d each parameter as grad.<name> and d loss / d each input that the file has a
- * gradin. of, and each noted value that the file has as mid.<name>; plans, loads "param." strictly
- * (but for parameters that the loss does not reach), runs, compares. */
+/* Adds (unless loss is NULL) d loss / d each parameter as grad.<name> and d loss / d each input
+ * that the file has a gradin. of, and each noted value that the file has as mid.<name>; plans,
+ * loads "param." strictly (but for parameters that the loss does not reach), runs, compares. */
 void golden_run(golden *c, ll_tensor *loss);
 
 void golden_gradients(golden *c, ll_tensor *loss);
@@ -102,6 +105,8 @@ void golden_load(golden *c);
 void golden_bind(golden *c); /* what golden_input and golden_give named */
 void golden_exec(golden *c);
 void golden_compare_outputs(golden *c);
+
+void golden_after(golden *c); /* states behind the run, as after.<name> */
 
 /* Binds count reals (or whole numbers) under that name. */
 void golden_bind_values(golden *c, const char *name, const double *values, int64_t count);
@@ -155,7 +160,18 @@ void golden_metrics(golden *c);    /* c09.c */
 void golden_paper(golden *c);      /* c10.c */
 void golden_pipeline(golden *c);   /* c11.c */
 
+void golden_dlinear(golden *c);     /* b01.c */
+void golden_patchtst(golden *c);    /* b02.c */
+void golden_mrdiff(golden *c);      /* b03.c */
+void golden_timegrad(golden *c);    /* b04.c */
+void golden_mtan(golden *c);        /* b05.c */
+void golden_tpatchgnn(golden *c);   /* b06.c */
+void golden_contiformer(golden *c); /* b07.c */
+void golden_neuralcde(golden *c);   /* b08.c */
+void golden_csdi(golden *c);        /* b09.c */
+
 /* What several cases read from the options. */
+
 ll_vae_config        golden_vae_config(golden *c);
 ll_summarizer_config golden_summarizer_config(golden *c);
 

@@ -36,6 +36,15 @@ static const golden_case cases[] = {
     { "c09_metrics", golden_metrics },
     { "c10_paper", golden_paper },
     { "c11_batch_pipeline", golden_pipeline },
+    { "b01_dlinear", golden_dlinear },
+    { "b02_patchtst", golden_patchtst },
+    { "b03_mrdiff", golden_mrdiff },
+    { "b04_timegrad", golden_timegrad },
+    { "b05_mtan", golden_mtan },
+    { "b06_tpatchgnn", golden_tpatchgnn },
+    { "b07_contiformer", golden_contiformer },
+    { "b08_neuralcde", golden_neuralcde },
+    { "b09_csdi", golden_csdi },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 

@@ -1,0 +1,43 @@
+/* mr-Diff (Shen et al. 2024): the series is smoothed by wider and wider kernels; a diffusion for
+ * each resolution predicts the clean trend of the horizon, coarsest first, given a linear guess
+ * from the history and the coarser result.
+ *
+ *     docs/spec/rivals.md 11 */
+#ifndef LL_RIVALS_MRDIFF_H
+#define LL_RIVALS_MRDIFF_H
+
+#include "rivals/common.h"
+
+enum { LL_MRDIFF_STAGES = 8 }; /* at most */
+
+typedef struct ll_mrdiff_config {
+    int64_t        horizon; /* H; the queries are the next H rows */
+    ll_reals       kernels; /* odd; a stage more than there are, the first is the series */
+    int64_t        step_width, width, width_in, width_enc;
+    int            layers_in, layers_enc, layers_dec;
+    double         clip, dropout;
+    ll_noise_steps steps;
+} ll_mrdiff_config;
+
+typedef struct ll_mrdiff_in {
+    ll_tensor *x, *m;    /* [B,K,C], filled; what was observed */
+    ll_tensor *side;     /* [B,H,.] of the query rows; or NULL */
+    bool       training; /* batch statistics; dropout is cfg's */
+} ll_mrdiff_in;
+
+typedef struct ll_mrdiff_noise { /* of a step of training */
+    ll_tensor *t;                /* int [S,B] */
+    ll_tensor *eps, *mix;        /* [S,B,C,H]; mix uniform on [0,1) */
+} ll_mrdiff_noise;
+
+/* The mean over the stages of the masked squared error of the clean trend; y, my [B,H,C]. Notes
+ * stages.0.z .., stages.0.pred .. ([B,C,H]), x_trend_last, losses [S]. */
+ll_tensor *ll_mrdiff_loss(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                          ll_tensor *y, ll_tensor *my, const ll_mrdiff_noise *noise);
+
+/* noise [S,T + 1,N,C,H], N = B samples: the start, then one for each step, the last not used.
+ * -> [N,H,C] in the units of x. Notes stages.0.z .., stages.0.drawn .., x_trend_last. */
+ll_tensor *ll_mrdiff_sample(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                            ll_tensor *noise);
+
+#endif
