@@ -24,7 +24,12 @@ static void make_data(void)
     for (int i = 0; i < LONG; i++) t[i] = i;
     for (int i = 0; i < HORIZON; i++) tq[i] = CONTEXT + i;
     for (int i = 0; i < WINDOWS; i++)
-        windows[i] = (ll_anchor_window){ CONTEXT, t, y + i, HORIZON, tq, y + i + CONTEXT };
+        windows[i] = (ll_anchor_window){ .n_obs = CONTEXT,
+                                         .t = t,
+                                         .y = y + i,
+                                         .n_query = HORIZON,
+                                         .t_query = tq,
+                                         .target = y + i + CONTEXT };
 }
 
 static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_window *out)
@@ -47,15 +52,19 @@ static void filter_long(const double *times)
     double                 ahead[HORIZON], *means[] = { mean[0] }, *vars[] = { var[0] };
     const ll_anchor_kernel k = ll_anchor_kernel_hourly();
     for (int i = 0; i < HORIZON; i++) ahead[i] = LONG + 1 + i;
-    const ll_anchor_window w = { LONG, times, y, HORIZON, ahead, NULL };
+    const ll_anchor_window w = {
+        .n_obs = LONG, .t = times, .y = y, .n_query = HORIZON, .t_query = ahead
+    };
     if (ll_anchor_filter(&k, &w, 1, means, vars, NULL) != LLAP_OK) abort();
 }
 
 static void smooth_long(const double *times)
 {
     const ll_anchor_kernel k = ll_anchor_kernel_hourly();
-    const ll_anchor_window w = { LONG, times, y, LONG, times, NULL };
-    ll_anchor_posterior   *p = NULL;
+    const ll_anchor_window w = {
+        .n_obs = LONG, .t = times, .y = y, .n_query = LONG, .t_query = times
+    };
+    ll_anchor_posterior *p = NULL;
     if (ll_anchor_condition(&k, &w, &p) != LLAP_OK) abort();
     ll_anchor_posterior_destroy(p);
 }

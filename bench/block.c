@@ -65,7 +65,9 @@ static llap_status plan_stack(int samples, bool plain, int n_threads, ll_plan **
     ll_tensor *summary = ll_input(g, "summary", LL_SHAPE(BATCH, 1, SUMMARY, WIDTH));
     for (int i = 0; i < BLOCKS; i++) theta = block(g, theta, summary, i);
     ll_output(g, "theta", theta);
-    st = ll_plan_create(g, &(ll_plan_opts){ &ll_backend_cpu, n_threads, plain }, out);
+    st = ll_plan_create(
+        g, &(ll_plan_opts){ .backend = &ll_backend_cpu, .n_threads = n_threads, .plain = plain },
+        out);
     ll_graph_destroy(g);
     return st;
 }

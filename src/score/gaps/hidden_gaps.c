@@ -374,12 +374,14 @@ llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const ll
     const bool  ok = g->set && g->hidden && g->all && g->w && g->row && g->time && g->lead;
     llap_status st = ok ? hide(g, o, m, p, var) : LLAP_ENOMEM;
     if (st == LLAP_OK) {
-        *g->set = (fill_set){ .m = m,
-                              .p = p,
-                              .var = var,
-                              .hidden = g->hidden,
-                              .naive = { m, p, var, scale, g->hidden },
-                              .backend = o->backend };
+        *g->set = (fill_set){
+            .m = m,
+            .p = p,
+            .var = var,
+            .hidden = g->hidden,
+            .naive = { .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden },
+            .backend = o->backend
+        };
         st = set_init(g->set, g->all, o->part, o->glitch);
     }
     if (st == LLAP_OK) st = list_windows(g, m, p, o->part);
