@@ -15,13 +15,6 @@ llap_status ll_panel_builder_create(const ll_builder_opts *o, ll_panel_builder *
     return LLAP_OK;
 }
 
-void ll_building_clear(ll_events *e)
-{
-    ll_free(e->entity);
-    ll_free(e->time);
-    *e = (ll_events){ 0 };
-}
-
 void ll_panel_builder_destroy(ll_panel_builder *b)
 {
     if (b == NULL) return;
@@ -29,8 +22,8 @@ void ll_panel_builder_destroy(ll_panel_builder *b)
     ll_names_deinit(&b->vars);
     ll_free(b->var_order);
     ll_free(b->newest);
-    ll_building_clear(&b->rows);
-    ll_building_clear(&b->cells);
+    ll_events_deinit(&b->rows);
+    ll_events_deinit(&b->cells);
     ll_free(b->value);
     ll_free(b->cell_var);
     ll_free(b->cell_value);
@@ -103,21 +96,13 @@ llap_status ll_building_widen(ll_panel_builder *b)
     return LLAP_OK;
 }
 
-static llap_status events_reserve(ll_events *e, int64_t capacity)
-{
-    if (!ll_building_resize(&e->entity, capacity, sizeof *e->entity) ||
-        !ll_building_resize(&e->time, capacity, sizeof *e->time))
-        return LLAP_ENOMEM;
-    return LLAP_OK;
-}
-
 static int64_t grown(int64_t capacity) { return capacity < 64 ? 64 : capacity + capacity / 2; }
 
-llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity)
+llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity, uint32_t entity)
 {
     if (capacity > INT64_MAX / 8 / (b->stride + 1))
         return ll_fail(LLAP_ELIMIT, "too many rows: %lld", (long long)capacity);
-    if (events_reserve(&b->rows, capacity) != LLAP_OK ||
+    if (ll_events_reserve(&b->rows, capacity, entity) != LLAP_OK ||
         !ll_building_resize(&b->value, capacity * b->stride, sizeof *b->value))
         return LLAP_ENOMEM;
     b->rows.capacity = capacity;
@@ -146,11 +131,12 @@ llap_status ll_panel_builder_row(ll_panel_builder *b, uint32_t entity, int64_t t
 {
     llap_status st = LLAP_OK;
     if (b->stride != b->vars.n) st = ll_building_widen(b);
-    if (st == LLAP_OK && b->rows.n == b->rows.capacity)
-        st = ll_building_reserve(b, grown(b->rows.capacity));
+    if (st == LLAP_OK && (b->rows.n == b->rows.capacity || !ll_events_holds(&b->rows, entity)))
+        st = ll_building_reserve(
+            b, b->rows.n == b->rows.capacity ? grown(b->rows.capacity) : b->rows.capacity, entity);
     if (st != LLAP_OK) return st;
     const int64_t r = b->rows.n++;
-    b->rows.entity[r] = entity;
+    ll_events_put(&b->rows, r, entity);
     b->rows.time[r] = time;
     float *to = b->value + r * b->stride;
     bool   any_infinite = false; /* found without a branch per value */
@@ -178,10 +164,12 @@ llap_status ll_panel_builder_rows(ll_panel_builder *b, uint32_t entity, int64_t 
         return st;
     }
     if (more - b->rows.n < n) more = b->rows.n + n;
-    if (st == LLAP_OK && b->rows.capacity - b->rows.n < n) st = ll_building_reserve(b, more);
+    const bool room = b->rows.capacity - b->rows.n >= n;
+    if (st == LLAP_OK && (!room || !ll_events_holds(&b->rows, entity)))
+        st = ll_building_reserve(b, room ? b->rows.capacity : more, entity);
     if (st != LLAP_OK) return st;
     for (int64_t i = 0; i < n; i++) {
-        b->rows.entity[b->rows.n + i] = entity;
+        ll_events_put(&b->rows, b->rows.n + i, entity);
         b->rows.time[b->rows.n + i] = time[i];
         note_order(b, entity, time[i], b->counts.rows + i);
     }
@@ -196,16 +184,16 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
                                   float value)
 {
     ll_events *e = &b->cells;
-    if (e->n == e->capacity) {
-        const int64_t capacity = grown(e->capacity);
-        if (events_reserve(e, capacity) != LLAP_OK ||
+    if (e->n == e->capacity || !ll_events_holds(e, entity)) {
+        const int64_t capacity = e->n == e->capacity ? grown(e->capacity) : e->capacity;
+        if (ll_events_reserve(e, capacity, entity) != LLAP_OK ||
             !ll_building_resize(&b->cell_var, capacity, sizeof *b->cell_var) ||
             !ll_building_resize(&b->cell_value, capacity, sizeof *b->cell_value))
             return LLAP_ENOMEM;
         e->capacity = capacity;
     }
     const int64_t c = e->n++;
-    e->entity[c] = entity;
+    ll_events_put(e, c, entity);
     e->time[c] = time;
     b->cell_var[c] = var;
     b->cell_value[c] = finite_or_nan(b, value, b->counts.cells);
@@ -239,7 +227,7 @@ void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
         out[e] = (ll_builder_span){ .first = INT64_MAX, .last = INT64_MIN };
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < kinds[k]->n; i++) {
-            ll_builder_span *s = &out[kinds[k]->entity[i]];
+            ll_builder_span *s = &out[ll_events_entity(kinds[k], i)];
             const int64_t    t = kinds[k]->time[i];
             s->first = t < s->first ? t : s->first;
             s->last = t > s->last ? t : s->last;
@@ -247,8 +235,17 @@ void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
         }
 }
 
-void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
+static llap_status join_events(ll_events *e, const uint32_t *to, uint32_t most)
 {
-    for (int64_t i = 0; i < b->rows.n; i++) b->rows.entity[i] = to[b->rows.entity[i]];
-    for (int64_t i = 0; i < b->cells.n; i++) b->cells.entity[i] = to[b->cells.entity[i]];
+    llap_status st = LLAP_OK;
+    if (e->n > 0 && !ll_events_holds(e, most)) st = ll_events_reserve(e, e->capacity, most);
+    for (int64_t i = 0; i < e->n && st == LLAP_OK; i++)
+        ll_events_put(e, i, to[ll_events_entity(e, i)]);
+    return st;
+}
+
+llap_status ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
+{
+    const llap_status st = join_events(&b->rows, to, b->entities.n);
+    return st == LLAP_OK ? join_events(&b->cells, to, b->entities.n) : st;
 }

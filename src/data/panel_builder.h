@@ -86,7 +86,7 @@ int64_t  ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity);
 uint32_t ll_panel_builder_n_entities(const ll_panel_builder *b);
 void     ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out); /* [n_entities] */
 /* What came for entity e is now entity to[e]'s, [n_entities]. */
-void ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to);
+llap_status ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to);
 
 /* The columns of the panel: variable order[v] becomes column v. order [number of variables], each
  * once; copied. No variable may be added afterwards. Overrides sort_vars. */

@@ -27,10 +27,10 @@ struct ll_panel_builder {
 
 /* Resizes one array of the builder in place, a T ** of any T; false when out of memory. */
 bool ll_building_resize(void *array, int64_t n, size_t size);
-void ll_building_clear(ll_events *e);
 
-/* Rows get as many values as there are variables now; room for so many rows. */
+/* Rows get as many values as there are variables now; room for so many rows, of entities up to this
+ * number. */
 llap_status ll_building_widen(ll_panel_builder *b);
-llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity);
+llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity, uint32_t entity);
 
 #endif

@@ -26,11 +26,12 @@ static llap_status note_duplicate(ll_panel_builder *b, uint32_t entity, uint32_t
  * room. */
 static llap_status place_cell(ll_panel_builder *b, int64_t c)
 {
-    const uint32_t entity = b->cells.entity[c], var = b->cell_var[c];
+    const uint32_t entity = ll_events_entity(&b->cells, c), var = b->cell_var[c];
     const int64_t  time = b->cells.time[c];
     ll_events     *rows = &b->rows;
-    if (rows->n == 0 || rows->entity[rows->n - 1] != entity || rows->time[rows->n - 1] != time) {
-        rows->entity[rows->n] = entity;
+    if (rows->n == 0 || rows->time[rows->n - 1] != time ||
+        ll_events_entity(rows, rows->n - 1) != entity) {
+        ll_events_put(rows, rows->n, entity);
         rows->time[rows->n++] = time;
         float *fresh = b->value + (rows->n - 1) * b->stride;
         for (int64_t v = 0; v < b->stride; v++) fresh[v] = NAN;
@@ -55,7 +56,7 @@ static llap_status reserve_for_cells(ll_panel_builder *b, const int64_t *order)
                        "%lld variables in %lld rows, but only %lld values: not even one cell in "
                        "%d; is this the column of the variables?",
                        (long long)b->stride, (long long)n, (long long)e->n, SPARSE);
-    return ll_building_reserve(b, b->rows.n + n);
+    return ll_building_reserve(b, b->rows.n + n, b->entities.n);
 }
 
 /* Turns the cells into rows in final order and gives their memory back. */
@@ -68,7 +69,7 @@ static llap_status cells_to_rows(ll_panel_builder *b, const uint32_t *rank)
         st = place_cell(b, order == NULL ? k : order[k]);
     ll_free(order);
     if (st != LLAP_OK) return st;
-    ll_building_clear(&b->cells);
+    ll_events_deinit(&b->cells);
     ll_free(b->cell_var);
     ll_free(b->cell_value);
     b->cell_var = NULL;
@@ -84,6 +85,7 @@ static llap_status find_duplicates(ll_panel_builder *b, const int64_t *order)
     const ll_events *e = &b->rows;
     llap_status      st = LLAP_OK;
     for (int64_t k = 1; k < e->n && st == LLAP_OK; k++) {
+        if (order == NULL && e->time[k - 1] != e->time[k]) continue; /* nearly always, no call */
         if (!ll_events_same(e, order, k - 1, k)) continue;
         const int64_t r = order == NULL ? k : order[k], s = order == NULL ? k - 1 : order[k - 1];
         const bool    first = k == 1 || !ll_events_same(e, order, k - 2, k - 1);
@@ -92,7 +94,7 @@ static llap_status find_duplicates(ll_panel_builder *b, const int64_t *order)
         for (int64_t v = 0; v < b->stride && st == LLAP_OK; v++) {
             seen[v] = (!first && seen[v]) || !isnan(old[v]);
             if (seen[v] && !isnan(new[v]))
-                st = note_duplicate(b, e->entity[r], (uint32_t)v, e->time[r], r);
+                st = note_duplicate(b, ll_events_entity(e, r), (uint32_t)v, e->time[r], r);
         }
     }
     ll_free(seen);
@@ -108,17 +110,17 @@ static llap_status permute_rows(ll_panel_builder *b, int64_t *order)
     ll_events *e = &b->rows;
     for (int64_t i = 0; i < e->n; i++) {
         if (order[i] == i) continue;
-        const uint32_t held_entity = e->entity[i];
+        const uint32_t held_entity = ll_events_entity(e, i);
         const int64_t  held_time = e->time[i];
         memcpy(held, b->value + i * b->stride, row_bytes);
         int64_t to = i;
         for (int64_t from = order[to]; from != i; to = from, from = order[to]) {
-            e->entity[to] = e->entity[from];
+            ll_events_put(e, to, ll_events_entity(e, from));
             e->time[to] = e->time[from];
             memcpy(b->value + to * b->stride, b->value + from * b->stride, row_bytes);
             order[to] = to;
         }
-        e->entity[to] = held_entity;
+        ll_events_put(e, to, held_entity);
         e->time[to] = held_time;
         memcpy(b->value + to * b->stride, held, row_bytes);
         order[to] = to;
@@ -134,14 +136,14 @@ static void merge_rows(ll_panel_builder *b)
     int64_t    n = 0;
     for (int64_t r = 0; r < e->n; r++) {
         const float *from = b->value + r * b->stride;
-        if (n > 0 && e->entity[n - 1] == e->entity[r] && e->time[n - 1] == e->time[r]) {
+        if (n > 0 && ll_events_same(e, NULL, n - 1, r)) {
             float *to = b->value + (n - 1) * b->stride;
             for (int64_t v = 0; v < b->stride; v++)
                 if (!isnan(from[v])) to[v] = from[v];
             continue;
         }
         if (n < r) {
-            e->entity[n] = e->entity[r];
+            ll_events_put(e, n, ll_events_entity(e, r));
             e->time[n] = e->time[r];
             memcpy(b->value + n * b->stride, from, (size_t)b->stride * sizeof *from);
         }
@@ -199,7 +201,7 @@ static llap_status hand_over(ll_panel_builder *b, const ll_axis *axis, const uin
     int64_t row = 0, n = 0;
     for (uint32_t k = 0; k < b->entities.n; k++) {
         const int64_t first = row;
-        while (row < e->n && e->entity[row] == sorted[k]) row++;
+        while (row < e->n && ll_events_entity(e, row) == sorted[k]) row++;
         if (row == first) continue;
         entity[n] = b->entities.name[sorted[k]];
         start[++n] = row;

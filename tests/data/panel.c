@@ -198,6 +198,68 @@ static void variables_may_come_late(void **state)
     llap_panel_destroy(p);
 }
 
+/* Their numbers need one byte, then two, then four: as rows one by one, as rows together, as cells.
+ */
+static void any_number_of_entities(void **state)
+{
+    (void)state;
+    enum { ENTITIES = 66000 };
+    for (int how = 0; how < 3; how++) {
+        ll_panel_builder *b;
+        uint32_t          v;
+        llap_panel       *p = NULL;
+        CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+        CHECK_OK(ll_panel_builder_var(b, "x", 1, &v));
+        for (int i = 0; i < 2 * ENTITIES; i++) { /* all of them, and all once more */
+            char          name[16];
+            uint32_t      e;
+            const int64_t time = i / ENTITIES;
+            const float   x = (float)(i % ENTITIES);
+            const int     n = snprintf(name, sizeof name, "e%05d", i % ENTITIES);
+            CHECK_OK(ll_panel_builder_entity(b, name, (size_t)n, &e));
+            if (how == 0) CHECK_OK(ll_panel_builder_row(b, e, time, &x));
+            else if (how == 1) CHECK_OK(ll_panel_builder_rows(b, e, 1, &time, &x));
+            else CHECK_OK(ll_panel_builder_cell(b, e, time, v, x));
+        }
+        CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+        ll_panel_builder_destroy(b);
+        CHECK_OK(ll_panel_check(p));
+        assert_int_equal(p->n_entities, ENTITIES);
+        for (int64_t e = 0; e < ENTITIES; e++) {
+            assert_int_equal(p->start[e], 2 * e);
+            assert_int_equal(atoi(p->entity[e] + 1), (int)p->value[2 * e]);
+            assert_true(p->value[2 * e] == p->value[2 * e + 1]);
+        }
+        llap_panel_destroy(p);
+    }
+}
+
+/* Joined to one whose number is wider than theirs. */
+static void entities_are_joined_to_one_beyond_the_width(void **state)
+{
+    (void)state;
+    enum { ENTITIES = 257 };
+    uint32_t          to[ENTITIES], v, e;
+    ll_panel_builder *b;
+    llap_panel       *p = NULL;
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+    CHECK_OK(ll_panel_builder_var(b, "x", 1, &v));
+    for (int i = 0; i < ENTITIES; i++) {
+        char name[16];
+        CHECK_OK(
+            ll_panel_builder_entity(b, name, (size_t)snprintf(name, sizeof name, "e%d", i), &e));
+        if (i < ENTITIES - 1) CHECK_OK(ll_panel_builder_row(b, e, i, &(float){ 1 }));
+        to[i] = ENTITIES - 1;
+    }
+    CHECK_OK(ll_panel_builder_join(b, to));
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    ll_panel_builder_destroy(b);
+    assert_int_equal(p->n_entities, 1);
+    assert_string_equal(p->entity[0], "e256");
+    assert_int_equal(p->n_rows, ENTITIES - 1);
+    llap_panel_destroy(p);
+}
+
 static void memory_stays_in_bounds(void **state)
 {
     (void)state;
@@ -337,6 +399,8 @@ int main(void)
         cmocka_unit_test(the_last_value_stays_and_is_counted),
         cmocka_unit_test(panels_are_merged),
         cmocka_unit_test(variables_may_come_late),
+        cmocka_unit_test(any_number_of_entities),
+        cmocka_unit_test(entities_are_joined_to_one_beyond_the_width),
         cmocka_unit_test(memory_stays_in_bounds),
         cmocka_unit_test(an_empty_panel_is_one),
         cmocka_unit_test(broken_promises_are_found),

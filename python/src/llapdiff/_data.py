@@ -246,7 +246,8 @@ def _all_text(values: Any) -> bool:
 
 def _categorical(name: str, values: Any) -> Column:
     categories = values.cat.categories
-    return _arrow.words(name, values.cat.codes.to_numpy(), [str(text) for text in categories])
+    codes = values.array.codes  # .cat.codes would be a copy
+    return _arrow.words(name, codes, [str(text) for text in categories])
 
 
 def _zone(tz: Any) -> str:

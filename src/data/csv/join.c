@@ -135,8 +135,8 @@ static llap_status make_one(ll_csv_reader *r, const piece *p, size_t n, char sai
     if (to == NULL) return LLAP_ENOMEM;
     for (uint32_t e = 0; e < n_entities; e++) to[e] = e;
     for (size_t i = 0; i < n; i++) to[p[i].part->entity] = whole;
-    ll_panel_builder_join(r->builder, to);
-    st = ll_word_notes_join(&r->words, to, n_entities);
+    st = ll_panel_builder_join(r->builder, to);
+    if (st == LLAP_OK) st = ll_word_notes_join(&r->words, to, n_entities);
     ll_free(to);
     if (st != LLAP_OK) return st;
     snprintf(said, 512,
