@@ -1,6 +1,7 @@
 #include "data/clock.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/time/duration.h"
 #include "data/number.h"
 
@@ -132,6 +133,14 @@ static llap_status read_rfc3339(ll_clock *c, const char *text, size_t n, int64_t
     return LLAP_OK;
 }
 
+static llap_status fail_found(const char *expected, const char *text, size_t n)
+{
+    char start[49]; /* any bytes, quoted line ends too */
+    snprintf(start, sizeof start, "%.*s", (int)(n < 48 ? n : 48), text);
+    return ll_fail(LLAP_EFORMAT, "expected a time %s, found '%s'", expected,
+                   ll_text_show(start).text);
+}
+
 static llap_status read_elapsed(const char *text, size_t n, char decimal, int64_t *out)
 {
     const bool  negative = n > 0 && text[0] == '-';
@@ -148,9 +157,7 @@ static llap_status read_elapsed(const char *text, size_t n, char decimal, int64_
              ll_number_ticks(seconds, (size_t)(end - seconds), decimal, LL_NS_PER_S, &rest) &&
              rest < 60 * LL_NS_PER_S;
     }
-    if (!ok)
-        return ll_fail(LLAP_EFORMAT, "expected a time HH:MM or HH:MM:SS, found '%.*s'",
-                       (int)(n < 48 ? n : 48), text);
+    if (!ok) return fail_found("HH:MM or HH:MM:SS", text, n);
     const int64_t minutes = hours * 60 + two_digits(p + 1);
     int64_t       t;
     if (__builtin_mul_overflow(minutes, 60 * LL_NS_PER_S, &t) ||
@@ -173,8 +180,7 @@ llap_status ll_clock_read(ll_clock *c, const char *text, size_t n, char decimal,
     case LL_CLOCK_EPOCH:
     case LL_CLOCK_NUMBER:
         if (ll_number_ticks(text, n, decimal, c->unit_ns, out)) return LLAP_OK;
-        return ll_fail(LLAP_EFORMAT, "expected a time as a number, found '%.*s'",
-                       (int)(n < 48 ? n : 48), text);
+        return fail_found("as a number", text, n);
     case LL_CLOCK_PARTS:
         break;
     }

@@ -56,6 +56,19 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(ll_csv_read(&none, 0, &LL_CSV_DEFAULT, &p, NULL), LLAP_EINVAL, "no file");
 }
 
+static void a_message_is_one_line_whatever_the_cell_holds(void **state)
+{
+    (void)state;
+    llap_panel *p;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.time_format = "number";
+    CHECK_FAIL(read_text("time,x\n\"so\non\",1\n", &o, &p, NULL), LLAP_EFORMAT,
+               "expected a time as a number, found 'so\\x0aon'");
+    o.time_format = "elapsed";
+    CHECK_FAIL(read_text("time,x\n\"so\non\",1\n", &o, &p, NULL), LLAP_EFORMAT,
+               "expected a time HH:MM or HH:MM:SS, found 'so\\x0aon'");
+}
+
 static void oddities_are_counted(void **state)
 {
     (void)state;
@@ -212,9 +225,13 @@ static void long_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mistakes_are_named),    cmocka_unit_test(oddities_are_counted),
-        cmocka_unit_test(warnings_have_a_place), cmocka_unit_test(limits_hold),
-        cmocka_unit_test(long_header),           cmocka_unit_test(failing_allocations_lose_nothing),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(a_message_is_one_line_whatever_the_cell_holds),
+        cmocka_unit_test(oddities_are_counted),
+        cmocka_unit_test(warnings_have_a_place),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(long_header),
+        cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
