@@ -28,15 +28,53 @@ def _name(entry: dict[str, Any], position: int) -> str:
     return str(position).zfill(8) if entry.get("item_id") is None else str(entry["item_id"])
 
 
+def _features(entry: dict[str, Any], name: str) -> np.ndarray:
+    """[features,times] or [features]; none: of length 0."""
+    found = entry.get(name)
+    return np.empty((0, 0)) if found is None else np.asarray(found, np.float64)
+
+
+def _roles(entry: dict[str, Any], n_targets: int) -> dict[str, Any]:
+    """Options of training by what the entries have: dynamic features are known inputs."""
+    known = [f"k{i}" for i in range(len(np.atleast_2d(_features(entry, "feat_dynamic_real"))))
+             ] if "feat_dynamic_real" in entry else []
+    static = [f"c{i}" for i in range(len(_features(entry, "feat_static_cat")))]
+    static += [f"s{i}" for i in range(len(_features(entry, "feat_static_real")))]
+    if not known and not static:
+        return {}
+    return {"target": [f"v{d}" for d in range(n_targets)], "known": known or None, "static": static or None}
+
+
+def _static_columns(entries: list[dict[str, Any]], lengths: list[int]) -> list[_arrow.Column]:
+    """Categories as words, real ones as numbers; the same at all times."""
+    columns = []
+    for i in range(len(_features(entries[0], "feat_static_cat"))):
+        codes = [int(_features(entry, "feat_static_cat")[i]) for entry in entries]
+        words = sorted({f"k{code}" for code in codes})
+        columns.append(_arrow.words(f"c{i}", np.repeat(np.array([words.index(f"k{c}") for c in codes], np.int32), lengths),
+                                    words))
+    for i in range(len(_features(entries[0], "feat_static_real"))):
+        values = np.array([_features(entry, "feat_static_real")[i] for entry in entries])
+        columns.append(_arrow.numbers(f"s{i}", np.repeat(values, lengths)))
+    return columns
+
+
 def _panel(entries: list[dict[str, Any]], names: list[str]) -> Any:
-    """One entity for each entry, one variable for each dimension."""
+    """One entity for each entry, one variable for each dimension, and the entries' features."""
     targets = [np.atleast_2d(np.asarray(entry["target"], np.float64)) for entry in entries]
+    inputs = [np.atleast_2d(_features(entry, "feat_dynamic_real")) for entry in entries]
+    if "feat_dynamic_real" in entries[0]:  # longer than the target where they reach into the time to come
+        longest = [max(t.shape[1], x.shape[1]) for t, x in zip(targets, inputs)]
+        targets, inputs = ([np.pad(a, ((0, 0), (0, n - a.shape[1])), constant_values=np.nan)
+                            for a, n in zip(arrays, longest)] for arrays in (targets, inputs))
     lengths = [t.shape[1] for t in targets]
     when = np.concatenate([_times(entry["start"], n) for entry, n in zip(entries, lengths)])
     codes = np.repeat(np.arange(len(entries), dtype=np.int32), lengths)
     columns = [_arrow.words("entity", codes, names), _numpy_column("time", when)]
-    return _series.panel_of(columns + [_arrow.numbers(f"v{d}", np.concatenate([t[d] for t in targets]))
-                                       for d in range(targets[0].shape[0])])
+    columns += [_arrow.numbers(f"v{d}", np.concatenate([t[d] for t in targets])) for d in range(targets[0].shape[0])]
+    if "feat_dynamic_real" in entries[0]:
+        columns += [_arrow.numbers(f"k{i}", np.concatenate([x[i] for x in inputs])) for i in range(inputs[0].shape[0])]
+    return _series.panel_of(columns + _static_columns(entries, lengths))
 
 
 def _times(start: pd.Period, n: int) -> np.ndarray:
@@ -87,7 +125,8 @@ class LlapPredictor(Predictor):  # type: ignore[misc]
 
 
 class LlapEstimator(Estimator):  # type: ignore[misc]
-    """Trains one model on all series of a dataset."""
+    """Trains one model on all series of a dataset. feat_dynamic_real are known inputs, feat_static_cat and
+    feat_static_real static ones."""
 
     def __init__(self, prediction_length: int, context: Any = None, size: str = "anchor", lead_time: int = 0,
                  num_samples: int = 200, options: dict[str, Any] | None = None):
@@ -102,5 +141,6 @@ class LlapEstimator(Estimator):  # type: ignore[misc]
             names = [str(i).zfill(8) for i in range(len(entries))]
         panel = _panel(entries, names)
         model = _series.fit(panel, self.prediction_length + self.lead_time, self.context,
-                            {"size": self.size, **(self.options or {})})
+                            {"size": self.size, **_roles(entries[0], np.atleast_2d(entries[0]["target"]).shape[0]),
+                             **(self.options or {})})
         return LlapPredictor(model, self.prediction_length, self.lead_time, self.num_samples)

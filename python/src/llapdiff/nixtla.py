@@ -3,6 +3,8 @@
     from llapdiff.nixtla import Llap
     model = Llap(freq="h").fit(df, h=48)
     model.predict(h=48, level=[80, 95])     # unique_id, ds, Llap, Llap-lo-95, Llap-lo-80, Llap-hi-80, Llap-hi-95
+
+Further columns are known inputs, whose values to come `predict` takes as `X_df`, or static ones.
 """
 from __future__ import annotations
 
@@ -52,28 +54,40 @@ class Llap:
     def __repr__(self) -> str:
         return self.alias
 
-    def fit(self, df: Any, h: int = 1, **ignored: Any) -> Llap:
-        """Trains on windows h steps long."""
+    def fit(self, df: Any, h: int = 1, static_features: Sequence[str] = (), **ignored: Any) -> Llap:
+        """Trains on windows h steps long. `static_features` never change within a series; the other columns beside the
+        three are known inputs."""
         self._frame = self._pandas(df)
+        first = (self.id_col, self.time_col, self.target_col)
+        more = [str(name) for name in self._frame.columns if name not in first]
+        missing = [name for name in static_features if name not in more]
+        if missing:
+            raise ValueError(f"static_features: no column {', '.join(missing)}; there are {', '.join(more)}")
+        self._static = list(static_features)
+        self._inputs = [name for name in more if name not in self._static]
         self._panel = self._make(self._frame)
-        self.model_ = _series.fit(self._panel, int(h), self.context,
-                                  {"size": self.size, "seed": self.seed, **(self.options or {})})
+        options = {"target": "y", "known": self._inputs or None, "static": self._static or None, "size": self.size,
+                   "seed": self.seed, **(self.options or {})}
+        self.model_ = _series.fit(self._panel, int(h), self.context, options)
         return self
 
     def predict(self, h: int, df: Any = None, level: Sequence[float] | None = None,
-                quantiles: Sequence[float] | None = None) -> pd.DataFrame:
-        """The next h steps of every series, after `df` where it is given. `level` are central intervals in percent."""
+                quantiles: Sequence[float] | None = None, X_df: Any = None) -> pd.DataFrame:
+        """The next h steps of every series, after `df` where it is given. `level` are central intervals in percent;
+        `X_df` has the known inputs of these steps: unique_id, ds and their columns."""
         if h < 1:
             raise ValueError(f"h: expected at least 1 step, found {h}")
         frame = self._frame if df is None else self._pandas(df)
-        last = frame.groupby(self.id_col, sort=True, observed=True)[self.time_col].max()
+        frame = self._with_inputs(frame, X_df)
+        seen = frame if X_df is None else frame[frame["_ahead"].isna()]
+        last = seen.groupby(self.id_col, sort=True, observed=True)[self.time_col].max()
         origins = pd.DataFrame({self.id_col: last.index, "cutoff": last.to_numpy()})
         out = self._ask(frame, origins, int(h), level, quantiles)
         return out.drop(columns="cutoff")
 
     def cross_validation(self, df: Any, h: int, n_windows: int = 1, step_size: int | None = None,
                          level: Sequence[float] | None = None, quantiles: Sequence[float] | None = None,
-                         refit: bool = False) -> pd.DataFrame:
+                         refit: bool = False, static_features: Sequence[str] = ()) -> pd.DataFrame:
         """Forecasts from n_windows cutoffs before the end: unique_id, ds, cutoff, y and the forecasts.
 
         Trained on what lies before the first cutoff, or before each (`refit`).
@@ -90,12 +104,14 @@ class Llap:
             if past.empty:
                 raise ValueError(f"n_windows: the series are shorter than {behind + 1} rows")
             if refit or not fitted:
-                self.fit(past, h)
+                self.fit(past, h, static_features)
                 fitted = True
             last = past.groupby(self.id_col, sort=True, observed=True)[self.time_col].max()
             origins = pd.DataFrame({self.id_col: last.index, "cutoff": last.to_numpy()})
-            truth = frame[(rank < behind) & (rank >= behind - h)][[self.id_col, self.time_col, self.target_col]]
-            found = self._ask(past, origins, h, level, quantiles, truth)
+            window = frame[(rank < behind) & (rank >= behind - h)]
+            truth = window[[self.id_col, self.time_col, self.target_col]]
+            ahead = window.drop(columns=self.target_col) if self._inputs else None
+            found = self._ask(self._with_inputs(past, ahead), origins, h, level, quantiles, truth)
             parts.append(found.merge(truth, on=[self.id_col, self.time_col], how="left"))
         out = pd.concat(parts, ignore_index=True).sort_values([self.id_col, "cutoff", self.time_col], ignore_index=True)
         first = [self.id_col, self.time_col, "cutoff", self.target_col]
@@ -112,12 +128,35 @@ class Llap:
                                  f"found {', '.join(map(str, df.columns))}")
         return df.sort_values([self.id_col, self.time_col], ignore_index=True)
 
+    def _with_inputs(self, frame: pd.DataFrame, ahead: Any) -> pd.DataFrame:
+        """The rows to come below those that were measured; `_ahead` marks them."""
+        if ahead is None:
+            return frame
+        if not isinstance(ahead, pd.DataFrame):
+            ahead = ahead.to_pandas() if hasattr(ahead, "to_pandas") else pd.DataFrame(ahead)
+        wanted = [self.id_col, self.time_col, *self._inputs]
+        missing = [name for name in wanted if name not in ahead.columns]
+        if missing:
+            raise ValueError(f"X_df: expected the columns {', '.join(map(str, wanted))}, missing {', '.join(missing)}")
+        rows = pd.concat([frame, ahead[wanted].assign(_ahead=1.0)], ignore_index=True)
+        for name in self._static:
+            rows[name] = rows.groupby(self.id_col, observed=True)[name].transform("first")
+        return rows.sort_values([self.id_col, self.time_col], ignore_index=True)
+
+    def _column(self, name: str, values: pd.Series) -> _arrow.Column:
+        from ._data import _pandas_column
+
+        if name in self._static and not pd.api.types.is_numeric_dtype(values.dtype):
+            return _pandas_column(name, values.astype("category"))
+        return _arrow.numbers(name, values.to_numpy(np.float64))
+
     def _make(self, frame: pd.DataFrame) -> Any:
         codes, names = pd.factorize(frame[self.id_col], sort=True)
         self._names = {str(name): name for name in names}
         return _series.panel_of([_arrow.words("entity", codes, [str(name) for name in names]),
                                  _numpy_column("time", self._when(frame[self.time_col])),
-                                 _arrow.numbers("y", frame[self.target_col].to_numpy(np.float64))])
+                                 _arrow.numbers("y", frame[self.target_col].to_numpy(np.float64)),
+                                 *(self._column(name, frame[name]) for name in [*self._inputs, *self._static])])
 
     @staticmethod
     def _when(times: pd.Series) -> np.ndarray:

@@ -19,14 +19,18 @@ from ._table import quantile_name
 
 
 class _Index:
-    """The index of a frame as entity and time, and back."""
+    """The index of a frame as entity and time, and back. Series that `known` has keep their labels, by which a model
+    knows them again, in whatever order they come."""
 
-    def __init__(self, index: pd.Index):
+    def __init__(self, index: pd.Index, known: _Index | None = None):
         many = index.nlevels > 1
         self.names = index.names
         self.when = index.get_level_values(-1)
         self.who = list(index.droplevel(-1)) if many else [None] * len(index)
-        self.labels = {key: str(i).zfill(8) for i, key in enumerate(dict.fromkeys(self.who))}
+        self.all = {} if known is None else dict(known.all)
+        for key in self.who:
+            self.all.setdefault(key, str(len(self.all)).zfill(8))
+        self.labels = {key: self.all[key] for key in dict.fromkeys(self.who)}
 
     @staticmethod
     def times(when: pd.Index) -> np.ndarray:
@@ -36,7 +40,7 @@ class _Index:
         return np.asarray(when.tz_convert("UTC").tz_localize(None) if getattr(when, "tz", None) is not None else when)
 
     def columns(self) -> list[_arrow.Column]:
-        texts = list(self.labels.values())
+        texts = sorted(self.labels.values())
         places = {text: i for i, text in enumerate(texts)}
         codes = np.array([places[self.labels[key]] for key in self.who], np.int32)
         return [_arrow.words("entity", codes, texts), _numpy_column("time", self.times(self.when))]
@@ -45,6 +49,26 @@ class _Index:
 def _panel(y: pd.DataFrame, index: _Index) -> Any:
     values = [_arrow.numbers(f"v{i}", y.iloc[:, i].to_numpy(np.float64)) for i in range(y.shape[1])]
     return _series.panel_of(index.columns() + values)
+
+
+def _with_inputs(y: pd.DataFrame, X: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
+    """Targets v0, v1, .. and known inputs k0, k1, .. at the times of both; which are inputs."""
+    targets = y.set_axis([f"v{i}" for i in range(y.shape[1])], axis=1)
+    if X is None or X.shape[1] == 0:
+        return targets, []
+    inputs = X.set_axis([f"k{i}" for i in range(X.shape[1])], axis=1)
+    return targets.join(inputs, how="outer").sort_index(), list(inputs.columns)
+
+
+def _joined(old: pd.DataFrame | None, new: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Rows of both; new ones where both have them."""
+    if old is None or new is None:
+        return old if new is None else new
+    return pd.concat([old[~old.index.isin(new.index)], new]).sort_index()
+
+
+def _panel_of(table: pd.DataFrame, index: _Index) -> Any:
+    return _series.panel_of(index.columns() + [_arrow.numbers(name, table[name].to_numpy(np.float64)) for name in table])
 
 
 class LlapForecaster(BaseForecaster):  # type: ignore[misc]
@@ -58,7 +82,8 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
     random_state : seed of everything random
     options : further options of llapdiff.train, a dict
 
-    Panel and hierarchical data are learned together, by one model.
+    Panel and hierarchical data are learned together, by one model. X are known inputs: their values at the times of fh are
+    taken from the X of predict; a calendar or a forecast of the weather, numbers or 0 and 1.
 
     Examples
     --------
@@ -75,7 +100,7 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
         "scitype:y": "both",
         "y_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
         "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
-        "capability:exogenous": False,
+        "capability:exogenous": True,
         "requires-fh-in-fit": True,
         "capability:missing_values": True,
         "capability:pred_int": True,
@@ -93,35 +118,52 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
         super().__init__()
 
     def _fit(self, y: pd.DataFrame, X: Any = None, fh: Any = None) -> LlapForecaster:
-        self._index_ = _Index(y.index)
         self._columns_ = list(y.columns)
-        self._panel_ = _panel(y, self._index_)
+        self._seen_ = (y, X)
+        table, self._inputs_ = _with_inputs(y, X)
+        self._index_ = _Index(table.index, getattr(self, "_index_", None))
+        self._table_ = table
         ahead = int(np.max(np.asarray(fh.to_relative(self.cutoff).to_pandas(), dtype="int64"))) if len(fh) else 1
         options = {"size": self.size, **(self.options or {})}
+        if self._inputs_:
+            options = {"target": list(table.columns[:y.shape[1]]), "known": self._inputs_, **options}
         if self.random_state is not None:
             options["seed"] = int(self.random_state) % 2**31
-        self.model_ = _series.fit(self._panel_, max(1, ahead), self.context, options)
+        self.model_ = _series.fit(_panel_of(table, self._index_), max(1, ahead), self.context, options)
         return self
 
     def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> LlapForecaster:
         """Without new parameters the model looks at the new data; with them it is trained anew."""
+        y, X = (_joined(old, new) for old, new in zip(self._seen_, (y, X)))
         if update_params:
-            return self._fit(self._y, None, self.fh)
-        self._index_ = _Index(self._y.index)
-        self._panel_ = _panel(self._y, self._index_)
+            return self._fit(y, X, self.fh)
+        self._seen_ = (y, X)
+        self._table_, _ = _with_inputs(y, X if self._inputs_ else None)
+        self._index_ = _Index(self._table_.index, self._index_)
         return self
 
-    def _ask(self, fh: Any, **how: Any) -> tuple[Any, pd.Index]:
+    def _ahead(self, X: Any) -> tuple[Any, _Index]:
+        """What the model looks at: what was measured, and the inputs of the time to come."""
+        table = self._table_
+        if self._inputs_ and X is not None:
+            inputs = X.set_axis(self._inputs_, axis=1)
+            new = inputs[~inputs.index.isin(table.index)]
+            table = pd.concat([table, new]).sort_index()
+        index = _Index(table.index, self._index_)
+        return _panel_of(table, index), index
+
+    def _ask(self, fh: Any, X: Any = None, **how: Any) -> tuple[Any, pd.Index]:
         """The forecast of the times of fh, and the index that it has."""
+        panel, seen = self._ahead(X)
         absolute = fh.to_absolute_index(self.cutoff)
         when = _Index.times(pd.Index(absolute))
         texts = [str(t) for t in (when.astype("datetime64[ns]") if when.dtype.kind == "M" else when)]
         rows = {"entity": [], "time": []}  # type: dict[str, list[str]]
-        for label in self._index_.labels.values():
+        for label in sorted(seen.labels.values()):
             rows["entity"] += [label] * len(texts)
             rows["time"] += texts
-        answer = self.model_.forecast(self._panel_, times=pd.DataFrame(rows), progress=False, **how)
-        keys = list(self._index_.labels)
+        answer = self.model_.forecast(panel, times=pd.DataFrame(rows), progress=False, **how)
+        keys = sorted(seen.labels, key=seen.labels.__getitem__)
         if keys == [None]:
             return answer, pd.Index(absolute, name=self._index_.names[-1])
         tuples = [(*(key if isinstance(key, tuple) else (key,)), t) for key in keys for t in absolute]
@@ -134,12 +176,12 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
         return np.asarray(answer[name][order]).reshape(-1, len(self._columns_))
 
     def _predict(self, fh: Any, X: Any = None) -> pd.DataFrame:
-        answer, index = self._ask(fh)
+        answer, index = self._ask(fh, X)
         return pd.DataFrame(self._table(answer, "mean"), index=index, columns=self._columns_)
 
     def _predict_quantiles(self, fh: Any, X: Any, alpha: list[float]) -> pd.DataFrame:
         distinct = sorted({float(a) for a in alpha})
-        answer, index = self._ask(fh, quantiles=distinct)
+        answer, index = self._ask(fh, X, quantiles=distinct)
         names = self._get_varnames()
         columns = pd.MultiIndex.from_product([names, alpha])
         out = pd.DataFrame(index=index, columns=columns, dtype=float)
@@ -149,10 +191,10 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
                 out[(name, a)] = table[:, i]
         return out
 
-    def sample_paths(self, fh: Any = None, samples: int | None = None) -> np.ndarray:
+    def sample_paths(self, fh: Any = None, samples: int | None = None, X: Any = None) -> np.ndarray:
         """Joint paths [entity, sample, time, variable]."""
         fh = self._check_fh(fh) if fh is not None else self.fh
-        answer, _ = self._ask(fh, samples=samples or self.samples)
+        answer, _ = self._ask(fh, X, samples=samples or self.samples)
         return np.asarray(answer.samples)
 
     @classmethod
@@ -200,13 +242,14 @@ class LlapImputer(BaseTransformer):  # type: ignore[misc]
         super().__init__()
 
     def _fit(self, X: pd.DataFrame, y: Any = None) -> LlapImputer:
-        self.model_ = _series.fit(_panel(X, _Index(X.index)), 1, self.context, self.options or {})
+        self._index_ = _Index(X.index)
+        self.model_ = _series.fit(_panel(X, self._index_), 1, self.context, self.options or {})
         return self
 
     def _transform(self, X: pd.DataFrame, y: Any = None) -> pd.DataFrame:
-        panel = _panel(X, _Index(X.index))
-        filled = self.model_.impute(panel, causal=self.causal, progress=False).filled()
-        order = np.lexsort((_Index.times(_Index(X.index).when), [_Index(X.index).labels[w] for w in _Index(X.index).who]))
+        index = _Index(X.index, self._index_)
+        filled = self.model_.impute(_panel(X, index), causal=self.causal, progress=False).filled()
+        order = np.lexsort((_Index.times(index.when), [index.labels[who] for who in index.who]))
         values = np.stack([filled[f"v{i}"] for i in range(X.shape[1])], 1)
         out = np.empty_like(values)
         out[order] = values

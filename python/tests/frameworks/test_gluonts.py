@@ -37,3 +37,30 @@ def test_predictors_travel():
     again = pickle.loads(pickle.dumps(predictor))
     a, b = (next(iter(p.predict(dataset(12)))) for p in (predictor, again))
     assert np.array_equal(a.samples, b.samples)
+
+
+def test_features_are_inputs():
+    rng = np.random.default_rng(1)
+    n, h = 400, 12
+
+    def entry(i):
+        x = rng.normal(size=n).round(2)
+        return {"start": pd.Period("2024-01-01", "h"), "item_id": f"s{i}", "feat_static_cat": [i % 2],
+                "target": 10 * i + 3 * x + rng.normal(0, 0.1, n), "feat_dynamic_real": [x]}
+
+    entries = [entry(i) for i in range(3)]
+    past = ListDataset([{**e, "target": e["target"][:-h], "feat_dynamic_real": [e["feat_dynamic_real"][0][:-h]]}
+                        for e in entries], freq="h")
+    predictor = LlapEstimator(h, options=QUICK).train(past)
+    ahead = ListDataset([{**e, "target": e["target"][:-h]} for e in entries], freq="h")
+    for forecast, e in zip(predictor.predict(ahead), entries):
+        assert forecast.start_date == pd.Period("2024-01-01", "h") + n - h
+        assert abs(forecast.mean - e["target"][-h:]).mean() < 0.7  # without them 2.4
+
+
+def test_several_dimensions():
+    rng = np.random.default_rng(2)
+    data = ListDataset([{"start": pd.Period("2024-01-01", "h"), "item_id": "s",
+                         "target": np.cumsum(rng.normal(size=(2, 200)), 1)}], freq="h", one_dim_target=False)
+    forecast = next(iter(LlapEstimator(6, options=QUICK).train(data).predict(data, num_samples=20)))
+    assert forecast.samples.shape == (20, 6, 2)

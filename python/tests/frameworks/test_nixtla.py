@@ -62,3 +62,28 @@ def test_scikit_learn_clones_it():
 def test_a_frame_without_the_columns():
     with pytest.raises(ValueError, match="unique_id, ds, y"):
         Llap("h").fit(pd.DataFrame({"a": [1]}), h=1)
+
+
+def with_temperature(n=400):
+    rng = np.random.default_rng(3)
+    parts = []
+    for i, name in enumerate("ab"):
+        x = rng.normal(size=n).round(2)
+        parts.append(pd.DataFrame({"unique_id": name, "ds": pd.date_range("2024-01-01", periods=n, freq="h"),
+                                   "y": 5 * i + 3 * x + rng.normal(0, 0.1, n), "temperature": x, "kind": "xy"[i]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_inputs_of_the_time_to_come():
+    df = with_temperature()
+    past, ahead = df.groupby("unique_id").head(394), df.groupby("unique_id").tail(6)
+    model = Llap("h", options=QUICK).fit(past, h=6, static_features=["kind"])
+    out = model.predict(6, X_df=ahead[["unique_id", "ds", "temperature"]])
+    error = (out.merge(ahead, on=["unique_id", "ds"]).eval("abs(y - Llap)")).mean()
+    assert len(out) == 12 and list(out["ds"][:6]) == list(ahead["ds"][:6]) and error < 0.7  # without them 2.4
+    folds = model.cross_validation(df, h=6, n_windows=2, static_features=["kind"])
+    assert folds.eval("abs(y - Llap)").mean() < 0.7
+    with pytest.raises(ValueError, match="X_df: expected the columns unique_id, ds, temperature, missing temperature"):
+        model.predict(6, X_df=ahead[["unique_id", "ds"]])
+    with pytest.raises(ValueError, match="static_features: no column size"):
+        model.fit(past, h=6, static_features=["size"])

@@ -60,3 +60,47 @@ def test_holes_are_filled():
     filled = LlapImputer(options=QUICK).fit_transform(y)
     assert abs(np.asarray(filled)[50:54].ravel() - truth.to_numpy()).max() < 1
     assert np.array_equal(np.asarray(filled).ravel()[:50], y.to_numpy()[:50])
+
+
+def test_series_are_known_by_their_names_in_any_order():
+    """A model of two series far apart fills each by its own level, also alone and in another order."""
+    low, high = series(), series() + 50
+    imputer = LlapImputer(options=QUICK).fit(pd.concat({"a": low, "b": high}, names=["who", "when"]).to_frame())
+    alone = high.copy()
+    alone.iloc[-5:] = np.nan  # at an end, where the level of training tells most
+    alone.iloc[:5] = np.nan
+    for frame in (pd.concat({"b": alone, "a": low}, names=["who", "when"]), pd.concat({"b": alone}, names=["who", "when"])):
+        filled = imputer.transform(frame.to_frame())
+        assert (abs(filled.loc["b"].to_numpy().ravel() - high.to_numpy()) < 2).all()
+
+
+def test_labels_stay_with_their_series():
+    from llapdiff.sktime import _Index
+
+    index = pd.MultiIndex.from_tuples([("a", 1), ("b", 1)])
+    first = _Index(index)
+    again = _Index(pd.MultiIndex.from_tuples([("c", 1), ("b", 1), ("a", 2)]), first)
+    assert {k: again.labels[k] for k in first.labels} == first.labels
+    assert len(set(again.labels.values())) == 3
+
+
+def test_known_inputs_are_used():
+    rng = np.random.default_rng(2)
+    n = 400
+    index = pd.date_range("2024-01-01", periods=n, freq="h")
+    X = pd.DataFrame({"temperature": rng.normal(size=n).round(2)}, index=index)
+    y = pd.Series(10 + 3 * X["temperature"].to_numpy() + rng.normal(0, 0.1, n), index=index, name="load")
+    forecaster = LlapForecaster(options=QUICK).fit(y[:-24], X=X[:-24], fh=np.arange(1, 13))
+    error = abs(forecaster.predict(X=X[-24:-12]).to_numpy().ravel() - y[-24:-12].to_numpy()).mean()
+    assert error < 0.7  # without them 2.4
+    forecaster.update(y[-24:-12], X=X[-24:-12], update_params=False)
+    interval = forecaster.predict_interval(X=X[-12:], coverage=0.8)
+    assert (interval.index == index[-12:]).all()
+
+
+def test_hierarchies_are_learned_by_one_model():
+    parts = {("east", "a"): series(), ("east", "b"): series() + 5, ("west", "c"): series() + 9}
+    y = pd.concat(parts, names=["region", "shop", "when"]).to_frame()
+    predicted = LlapForecaster(options=QUICK).fit(y, fh=[1, 2]).predict()
+    assert predicted.index.nlevels == 3 and len(predicted) == 6
+    assert predicted.loc[("west", "c")].to_numpy().mean() > predicted.loc[("east", "a")].to_numpy().mean() + 7
