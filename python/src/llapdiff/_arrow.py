@@ -63,8 +63,10 @@ def words(name: str, codes: np.ndarray, texts: Sequence[str]) -> Column:
     """Texts by their places in a list; a negative place is missing."""
     present, nulls = _valid(codes >= 0)
     encoded = [text.encode() for text in texts]
-    offsets = np.zeros(len(encoded) + 1, np.int32 if sum(map(len, encoded)) < 2**31 else np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    # not np.zeros, nor cumsum of a list: NumPy 2.2 leaves a reference behind there, and tests/test_leaks.py counts them
+    offsets = np.empty(len(encoded) + 1, np.int32 if sum(map(len, encoded)) < 2**31 else np.int64)
+    offsets[0] = 0
+    np.cumsum(np.array([len(text) for text in encoded], np.int64), out=offsets[1:])
     letters = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
     dictionary = Column("", "u" if offsets.dtype == np.int32 else "U", len(encoded), [None, offsets, letters])
     codes = np.ascontiguousarray(codes)
