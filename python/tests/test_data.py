@@ -82,6 +82,27 @@ def test_xarray():
     assert made.entities == ["a", "b"] and made.variables == ["x"] and made.n_rows == 6
 
 
+def test_xarray_by_the_cf_conventions():
+    """Undecoded times and fill values, names of stations in a variable of their own, coordinates, bounds."""
+    xarray = pytest.importorskip("xarray")
+    hours = np.arange(4)
+    values = np.array([[20.0, 21, -9.5, 23], [10, 11, 12, 13]])
+    ds = xarray.Dataset(
+        {"t2m": (("station", "time"), values, {"_FillValue": -9.5, "units": "degC", "coordinates": "lat lon"}),
+         "height": (("station",), [100.0, 200.0]), "time_bnds": (("time", "nv"), np.stack([hours, hours + 1], 1)),
+         "station_name": (("station",), ["Roma", "Oslo"], {"cf_role": "timeseries_id"})},
+        {"time": ("time", hours, {"units": "hours since 2024-01-01", "standard_name": "time"}),
+         "lat": (("station",), [41.9, 59.9]), "lon": (("station",), [12.5, 10.7])}, {"featureType": "timeSeries"})
+    made = llapdiff.panel(ds)
+    assert made.entities == ["Oslo", "Roma"] and made.variables == ["t2m"]
+    assert np.isnan(made.values[6, 0]) and made.values[4, 0] == 20
+    assert made.times[1] == np.datetime64("2024-01-01T01")
+    one = llapdiff.panel(ds["t2m"].isel(station=0, drop=True))
+    assert one.n_rows == 4 and one.variables == ["t2m"]
+    with pytest.raises(llapdiff.FormatError, match="expected variables over the time, found height"):
+        llapdiff.panel(xarray.decode_cf(ds)[["height", "time"]])
+
+
 def test_long_frames(expected):
     long = naive().melt(["id", "time"]).rename(columns={"id": "entity"})
     made = llapdiff.panel(long)

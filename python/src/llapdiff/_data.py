@@ -46,9 +46,31 @@ def columns_of(data: Any) -> list[Column]:
 
 
 def _from_xarray(data: Any) -> Any:
-    if data.__class__.__name__ == "DataArray":
+    """The variables over time as a frame, by the CF conventions: "hours since ..." and _FillValue are decoded, the variable
+    of the role timeseries_id names the series, other coordinates and variables without a time stay out."""
+    import xarray
+
+    if isinstance(data, xarray.DataArray):
         data = data.to_dataset(name=data.name or "value")
-    return data.to_dataframe().reset_index()
+    data = xarray.decode_cf(data)
+    clocks = [name for name, values in data.variables.items() if values.dtype.kind == "M" or name in data.dims and (
+        values.attrs.get("standard_name") == "time" or values.attrs.get("axis") == "T" or str(name).lower() == "time")]
+    dims = {dim for name in clocks for dim in data[name].dims}
+    named = next((name for name, values in data.variables.items() if values.attrs.get("cf_role") == "timeseries_id"), None)
+    if not dims:
+        return data.to_dataframe().reset_index()
+    kept = [name for name in data.data_vars if name != named and dims & set(data[name].dims)
+            and not str(name).endswith(("_bnds", "_bounds")) and data[name].dtype.kind in "biufM"]
+    if not kept:
+        raise FormatError(f"dataset: expected variables over the time, found {', '.join(map(str, data.data_vars)) or 'none'}")
+    frame = data[kept].reset_coords([c for c in data.coords if c not in data.dims and c not in clocks], drop=True)
+    frame = frame.to_dataframe().reset_index()
+    if named is not None and named not in frame:
+        texts = [t.decode() if isinstance(t, bytes) else str(t) for t in data[named].values.ravel()]
+        (dim,) = data[named].dims
+        labels = list(data[dim].values) if dim in data.coords else list(range(data.sizes[dim]))
+        frame.insert(0, "entity", frame.pop(dim).map(dict(zip(labels, texts))))
+    return frame
 
 
 def _from_mapping(data: Mapping[Any, Any]) -> list[Column]:
