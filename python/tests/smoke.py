@@ -1,4 +1,5 @@
-"""Whether an installed package works where there is nothing but NumPy: run by tools/wheel."""
+"""Whether an installed package works where there is nothing but NumPy: run by tools/wheel. With the word cuda: whether
+llapdiff-cuda is found, and what is missing for it said."""
 import sys
 
 import llapdiff
@@ -9,4 +10,11 @@ model = llapdiff.train(dict(data.table()), target="temperature (degC)", context=
 forecast = model.forecast(data, quantiles=[0.1, 0.5, 0.9])
 assert forecast.n_rows == 12 and forecast.samples.shape == (2, 200, 6, 1)
 assert not {"pandas", "pyarrow", "polars", "matplotlib"} & set(sys.modules)
+if "cuda" in sys.argv:
+    try:
+        print(f"cuda: {model.sampler('cuda')}")
+    except llapdiff.UnsupportedError as refused:
+        assert "is not there" not in str(refused) and "\n" not in str(refused), refused
+        print(refused)
+    sys.exit()
 print(f"Python {sys.version.split()[0]}: llapdiff {llapdiff.__version__} works")

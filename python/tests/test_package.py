@@ -1,6 +1,8 @@
 """The package itself: declarations, exports, what it imports."""
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -67,3 +69,23 @@ def test_every_status_has_its_exception():
         raised = _lib.error(status)
         assert isinstance(raised, getattr(__import__("builtins"), python)), name
         assert python == "KeyboardInterrupt" or isinstance(raised, llapdiff.Error)
+
+
+def test_the_object_for_gpus_is_found_beside_the_package(tmp_path):
+    """Without it the way to get it is said; any object in its place is opened and looked at."""
+    package = pathlib.Path(llapdiff.__file__).parent
+    shutil.copytree(package, tmp_path / "llapdiff")
+    code = ("import llapdiff\n"
+            "model = llapdiff.train(llapdiff.demo(entities=1, variables=1, rows=200), context='1d', horizon='3h',\n"
+            "                       size='anchor', training={'anchor': {'steps': 5}}, progress=False)\n"
+            "try: model.sampler('cuda')\n"
+            "except llapdiff.UnsupportedError as e: print(e)")
+
+    def said():
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(tmp_path)}).stdout.strip()
+
+    assert said() == ("cuda: no GPU support here: the object llapdiff-cuda.so is not there: pip install 'llapdiff[cuda]'")
+    (tmp_path / "llapdiff_cuda").mkdir()
+    shutil.copy(tmp_path / "llapdiff" / "_cffi.abi3.so", tmp_path / "llapdiff_cuda" / "llapdiff-cuda.so")
+    assert said() == "cuda: the object llapdiff-cuda.so belongs to another version"

@@ -87,7 +87,10 @@ def error(status: int) -> BaseException:
     name = ffi.string(lib.llap_status_name(status)).decode()
     if name == "LLAP_ECANCELLED":
         return KeyboardInterrupt()
-    return _BY_STATUS.get(name, Error)(text(lib.llap_error_detail()))
+    detail = text(lib.llap_error_detail())
+    if detail.endswith("llapdiff-cuda.so is not there"):
+        detail += ": pip install 'llapdiff[cuda]'"
+    return _BY_STATUS.get(name, Error)(detail)
 
 
 def check(status: int) -> None:

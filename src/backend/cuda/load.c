@@ -10,24 +10,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OBJECT "llapdiff/llapdiff-cuda.so"
-
 const char *const ll_precision_names[] = { "fp32", "tf32", "bf16", NULL };
 
-/* The object that belongs to the library this code is in. Caller owns it. A program of a build or a
- * bundle that has the library inside looks beside itself: bin/X -> bin/../lib/. */
-static char *object_path(const char *between)
+/* Where the object lies, seen from the library this code is in: beside it; from a program of a
+ * build or a bundle that has the library inside, bin/X -> lib/; from the extension of the Python
+ * package, in the package llapdiff_cuda beside llapdiff. */
+static const char *const places[] = { "llapdiff/llapdiff-cuda.so",
+                                      "../lib/llapdiff/llapdiff-cuda.so",
+                                      "../../lib/llapdiff/llapdiff-cuda.so",
+                                      "../llapdiff_cuda/llapdiff-cuda.so" };
+
+/* Caller owns it. */
+static char *object_path(const char *place)
 {
-    Dl_info info;
+    Dl_info      info;
+    const size_t n = strlen(place);
     if (dladdr((void *)(uintptr_t)ll_cuda_open, &info) == 0 || info.dli_fname == NULL)
-        return ll_strndup(OBJECT, strlen(OBJECT));
+        return ll_strndup(place, n);
     const char  *slash = strrchr(info.dli_fname, '/');
     const size_t folder = slash == NULL ? 0 : (size_t)(slash - info.dli_fname) + 1;
-    char        *path = ll_new(folder + strlen(between) + sizeof OBJECT, 1);
+    char        *path = ll_new(folder + n + 1, 1);
     if (path == NULL) return NULL;
     memcpy(path, info.dli_fname, folder);
-    memcpy(path + folder, between, strlen(between));
-    memcpy(path + folder + strlen(between), OBJECT, sizeof OBJECT);
+    memcpy(path + folder, place, n);
     return path;
 }
 
@@ -35,10 +40,9 @@ static char *object_path(const char *between)
 static void *load(const char *object)
 {
     if (object != NULL) return dlopen(object, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    static const char *const between[] = { "", "../lib/", "../../lib/" };
-    void                    *handle = NULL;
-    for (size_t i = 0; i < sizeof between / sizeof *between && handle == NULL; i++) {
-        char *path = object_path(between[i]);
+    void *handle = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && handle == NULL; i++) {
+        char *path = object_path(places[i]);
         if (path == NULL) return NULL;
         const bool there = access(path, R_OK) == 0;
         if (there) handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
