@@ -50,6 +50,7 @@ typedef struct cli_row {
     const char *alone;  /* word that the option means where none of its words follows; NULL: one
                            must */
     bool joins;         /* given again, the lists are joined */
+    bool usual;         /* of reading: one that --help shows, and not --help-reading alone */
 } cli_row;
 
 /* Where in the options of a command the struct of a table lies. */
@@ -68,7 +69,7 @@ typedef struct cli_part {
 
 /* What every command understands. */
 typedef struct cli_common {
-    int             help, json, quiet;
+    int             help, help_reading, json, quiet;
     int64_t         threads; /* 0: as many as there are processors */
     const char     *config;  /* file of further options, or NULL */
     const char     *idle;    /* an option that was given and changes nothing, or NULL */
@@ -105,6 +106,8 @@ typedef struct cli_option {
     bool   common;     /* the latter */
     bool   everywhere; /* every command has it */
     bool   idle;       /* this one has no use for it */
+    bool   reading;    /* one of those that say how files are read */
+    bool   usual;      /* as in cli_row */
 } cli_option;
 
 /* Option number i of the command: its own first, then those that all have. False: there are no
@@ -142,6 +145,7 @@ void cli_spell(const cli_command *c, const char *text, char *out, size_t room);
 /* help.c: everything on stdout, from the tables. */
 void        cli_print_overview(void);
 void        cli_print_help(const cli_command *command);
+void        cli_print_help_reading(const cli_command *command);
 void        cli_print_manual(const cli_command *command); /* troff; NULL: the page of the program */
 void        cli_print_json(const cli_command *command);   /* NULL: all commands */
 llap_status cli_print_completion(const char *shell);

@@ -19,32 +19,74 @@ void cli_print_overview(void)
 /* Behind the help of a common option that the command has no use for. */
 static const char *idle_note(const cli_option *o) { return o->idle ? "; no effect here" : ""; }
 
-static void print_options(const cli_command *c, bool everywhere)
+static void print_option(const cli_option *o)
 {
-    cli_option o;
-    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
-        char left[128];
-        if (o.everywhere != everywhere) continue;
-        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o.letter ? "-" : "  ",
-                 o.letter ? o.letter : ' ', o.letter ? ", " : " ", o.name, *o.arg ? " " : "",
-                 o.arg);
-        if (strlen(left) > 26) printf("  %s\n  %26s", left, "");
-        else printf("  %-26s", left);
-        printf("  %s%s\n", o.help, idle_note(&o));
+    char left[128];
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "  ",
+             o->letter ? o->letter : ' ', o->letter ? ", " : " ", o->name, *o->arg ? " " : "",
+             o->arg);
+    if (strlen(left) > 26) printf("  %s\n  %26s", left, "");
+    else printf("  %-26s", left);
+    printf("  %s%s\n", o->help, idle_note(o));
+}
+
+/* Groups of options, in the order of the help. */
+typedef enum group { OF_COMMAND, OF_READING, OF_READING_USUAL, OF_ALL } group;
+
+static bool is_in(group g, const cli_option *o)
+{
+    switch (g) {
+    case OF_COMMAND:
+        return !o->everywhere && !o->reading;
+    case OF_READING:
+        return o->reading;
+    case OF_READING_USUAL:
+        return o->reading && o->usual;
+    default:
+        return o->everywhere;
     }
+}
+
+/* Returns how many of the group there are; prints them below the title unless it is NULL. */
+static int print_group(const cli_command *c, group g, const char *title)
+{
+    const bool reads = title == NULL || print_group(c, OF_READING, NULL) > 0;
+    cli_option o;
+    int        n = 0;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
+        if (!is_in(g, &o) || (!reads && strcmp(o.name, "help-reading") == 0)) continue;
+        if (title != NULL && n == 0) printf("\n%s:\n", title);
+        if (title != NULL) print_option(&o);
+        n++;
+    }
+    return n;
+}
+
+static void print_head(const cli_command *c)
+{
+    printf("llapdiff %s: %s\n\nusage: llapdiff %s%s%s [options]\n", c->name, c->summary, c->name,
+           *c->operands ? " " : "", c->operands);
 }
 
 void cli_print_help(const cli_command *c)
 {
-    printf("llapdiff %s: %s\n\nusage: llapdiff %s%s%s [options]\n\n%s\n", c->name, c->summary,
-           c->name, *c->operands ? " " : "", c->operands, c->text);
-    if (c->rows != NULL) {
-        printf("\noptions:\n");
-        print_options(c, false);
-    }
-    printf("\ncommon options:\n");
-    print_options(c, true);
+    char      title[128];
+    const int more = print_group(c, OF_READING, NULL) - print_group(c, OF_READING_USUAL, NULL);
+    print_head(c);
+    printf("\n%s\n", c->text);
+    print_group(c, OF_COMMAND, "options");
+    snprintf(title, sizeof title, "how files are read (%d more: llapdiff %s --help-reading)", more,
+             c->name);
+    print_group(c, OF_READING_USUAL, title);
+    print_group(c, OF_ALL, "common options");
     printf("\nexample:\n%s\n", c->example);
+}
+
+void cli_print_help_reading(const cli_command *c)
+{
+    print_head(c);
+    if (print_group(c, OF_READING, "how files are read") == 0)
+        printf("\nreads no tables; all options: llapdiff %s --help\n", c->name);
 }
 
 /* ---- manual pages ---- */

@@ -22,6 +22,7 @@ const cli_command *const cli_commands[] = {
 #define OPTIONS cli_common
 const llap_option cli_common_own[] = {
     CLI_OWN(FLAG, help,  "show this help"),
+    CLI_OWN(FLAG, help_reading, "show all options of how files are read"),
     CLI_OWN(FLAG, json,  "print the result as JSON"),
     CLI_OWN(FLAG, quiet, "no notes, no progress bar"),
     CLI_OWN_INTEGER(threads, NULL, 1, 4096, "threads to use (default: one per processor); results do not depend on it"),
@@ -31,6 +32,7 @@ const llap_option cli_common_own[] = {
 
 const cli_row cli_common_rows[] = {
     { .option = "help", .letter = 'h' },
+    { .option = "help_reading" },
     { .option = "json" },
     { .option = "quiet", .letter = 'q' },
     { .option = "seed" },
@@ -140,7 +142,9 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
     }
     int         n_operands = 0;
     llap_status st = cli_parse(command, argc, argv, &common, options, &n_operands);
-    if (st == LLAP_OK && common.help) {
+    if (st == LLAP_OK && common.help_reading) {
+        cli_print_help_reading(command);
+    } else if (st == LLAP_OK && common.help) {
         cli_print_help(command);
     } else if (st == LLAP_OK) {
         if (common.threads > 0) omp_set_num_threads((int)common.threads);

@@ -67,7 +67,12 @@ bool cli_option_at(const cli_command *c, size_t i, cli_option *out)
     while (c->rows != NULL && c->rows[n].option != NULL) n++;
     const cli_row *row = i < n ? &c->rows[i] : &cli_common_rows[i - n];
     *out = (cli_option){
-        .letter = row->letter, .everywhere = i >= n, .alone = row->alone, .joins = row->joins
+        .letter = row->letter,
+        .everywhere = i >= n,
+        .alone = row->alone,
+        .joins = row->joins,
+        .reading = row->table == llap_read_options,
+        .usual = row->usual,
     };
     if (row->option == NULL) return false;
     if (!(i < n ? look_in_command(c, row, out) : look_in_common(c, row, out))) return false;

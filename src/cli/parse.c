@@ -176,7 +176,7 @@ static llap_status read_config(const cli_command *command, int argc, char **argv
     if (common->config == NULL) return LLAP_OK;
     if (*common->config == '\0') return cli_usage(command->name, "--config expects FILE, found ''");
     for (size_t i = 0; n + 1 < CLI_OPTIONS && cli_option_at(command, i, &o); i++) {
-        if (strcmp(o.name, "config") == 0 || strcmp(o.name, "help") == 0) continue;
+        if (strcmp(o.name, "config") == 0 || strncmp(o.name, "help", 4) == 0) continue;
         names[n] = keep(o.name);
         if (names[n] != NULL && strchr(names[n++], '-') != NULL) names[n++] = underscored(o.name);
     }
@@ -269,6 +269,6 @@ llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_com
         else if (strcmp(a, "--") == 0) only_operands = true;
         else st = take_option(command, argc, argv, &i, common, options);
     }
-    if (st != LLAP_OK || common->help) return st;
+    if (st != LLAP_OK || common->help || common->help_reading) return st;
     return check_operands(command, *n_operands, argv);
 }

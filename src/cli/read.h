@@ -9,14 +9,14 @@
 #define CLI_READ_ROWS CLI_READ_ROWS_EVERY("every")
 /* For commands that have an --every of their own. */
 #define CLI_READ_ROWS_EVERY(spelt) \
-    { .table = llap_read_options, .option = "entity", .arg = "COLUMN" }, \
+    { .table = llap_read_options, .option = "entity", .arg = "COLUMN", .usual = true }, \
     { .table = llap_read_options, .option = "join" }, \
-    { .table = llap_read_options, .option = "time", .arg = "COLUMN" }, \
+    { .table = llap_read_options, .option = "time", .arg = "COLUMN", .usual = true }, \
     { .table = llap_read_options, .option = "variable", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "value", .arg = "COLUMN" }, \
     { .table = llap_read_options, .option = "time_format", .arg = "FORMAT" }, \
     { .table = llap_read_options, .option = "time_unit", .arg = "UNIT" }, \
-    { .table = llap_read_options, .option = "zone", .arg = "ZONE" }, \
+    { .table = llap_read_options, .option = "zone", .arg = "ZONE", .usual = true }, \
     { .table = llap_read_options, .option = "start", .arg = "TIME" }, \
     { .table = llap_read_options, .option = "row_every", .arg = "DURATION", .name = spelt }, \
     { .table = llap_read_options, .option = "twice" }, \
@@ -27,9 +27,9 @@
     { .table = llap_read_options, .option = "header" }, \
     { .table = llap_read_options, .option = "skip_lines" }, \
     { .table = llap_read_options, .option = "comment" }, \
-    { .table = llap_read_options, .option = "columns" }, \
+    { .table = llap_read_options, .option = "columns", .usual = true }, \
     { .table = llap_read_options, .option = "drop" }, \
-    { .table = llap_read_options, .option = "missing" }, \
+    { .table = llap_read_options, .option = "missing", .usual = true }, \
     { .table = llap_read_options, .option = "codes" }, \
     { .table = llap_read_options, .option = "words" }, \
     { .table = llap_read_options, .option = "bad" }, \
@@ -37,7 +37,7 @@
     { .table = llap_read_options, .option = "unordered" }, \
     { .table = llap_read_options, .option = "circular" }, \
     { .table = llap_read_options, .option = "coded" }, \
-    { .table = llap_read_options, .option = "grid", .arg = "none|auto|DURATION" }, \
+    { .table = llap_read_options, .option = "grid", .arg = "none|auto|DURATION", .usual = true }, \
     { .table = llap_read_options, .option = "bin" }, \
     { .table = llap_read_options, .option = "agg" }, \
     { .table = llap_read_options, .option = "fill" }, \
@@ -78,7 +78,7 @@ typedef struct cli_output {
 /* clang-format off */
 #define CLI_OWN_OUTPUT(what) \
     { "output", LLAP_OPTION_FILE, offsetof(OPTIONS, to.file), NULL, "CSV file (default: standard output)", 0, 0, NULL, 0 }, \
-    { "plot", LLAP_OPTION_FILE, offsetof(OPTIONS, to.plot), NULL, "draw " what ": .png, .svg or .pdf", 0, 0, NULL, 0 }
+    { "plot", LLAP_OPTION_FILE, offsetof(OPTIONS, to.plot), NULL, "draw " what ": .png, .svg, .pdf (pages of 12 series) or a folder/ (a picture of each entity)", 0, 0, NULL, 0 }
 #define CLI_OUTPUT_ROWS { .option = "output", .letter = 'o' }, { .option = "plot" }
 /* clang-format on */
 
