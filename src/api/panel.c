@@ -277,9 +277,12 @@ static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, co
         ll_logf(log, LLAP_LOG_INFO, "fill: %lld cells carry the value before them",
                 (long long)counts.filled_cells);
     if (counts.dropped_rows + counts.dropped_entities + counts.dropped_vars > 0)
-        ll_logf(log, LLAP_LOG_WARNING, "left out: %lld rows, %lld entities, %lld variables",
-                (long long)counts.dropped_rows, (long long)counts.dropped_entities,
-                (long long)counts.dropped_vars);
+        ll_logf(log, LLAP_LOG_WARNING, "left out: %lld %s, %lld %s, %lld %s",
+                (long long)counts.dropped_rows, counts.dropped_rows == 1 ? "row" : "rows",
+                (long long)counts.dropped_entities,
+                counts.dropped_entities == 1 ? "entity" : "entities",
+                (long long)counts.dropped_vars,
+                counts.dropped_vars == 1 ? "variable" : "variables");
     if (counts.half_overflows > 0)
         ll_logf(log, LLAP_LOG_WARNING, "half: %lld values are too large for it, now missing",
                 (long long)counts.half_overflows);

@@ -50,9 +50,10 @@ static ll_chart make_chart(const page *g, int64_t column, const field *f,
 
 static void draw_frame(page *g, ll_chart *c, const field *f, const ll_component_series *s)
 {
-    ll_tick   x[LL_TICKS_MAX], y[LL_TICKS_MAX];
-    const int n_y = ll_ticks_number(c->y0, c->y1 - c->y0, c->height > 100 ? 6 : 4, y);
-    int       n_x = 0;
+    ll_tick x[LL_TICKS_MAX], y[LL_TICKS_MAX];
+    int     n_x = 0, n_y = 0;
+    for (int most = c->height > 100 ? 6 : 4; n_y < 2 && most < 8; most++) /* one tells no scale */
+        n_y = ll_ticks_number(c->y0, c->y1 - c->y0, most, y);
     if (f->last && s->n > 1)
         n_x = ll_ticks_time(&g->f->axis, g->zone, s->time[0],
                             (uint64_t)s->time[s->n - 1] - (uint64_t)s->time[0],

@@ -7,6 +7,7 @@
  *   fan_plot.h      forecasts and filled gaps
  *   component_plot.h  what forecasts are made of
  *   score_plot.h    training curves, calibration
+ *   candidate_plot.h  the anchors that a training tried
  *   poles_plot.h    poles
  *
  * May touch: base, base/json, base/time, data, data/inspect. */

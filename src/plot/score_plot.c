@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/text.h"
+#include "plot/candidate_plot.h"
 #include "plot/chart.h"
 
 #include <math.h>
@@ -14,12 +15,12 @@ enum { FIELDS = 12, PAGE = 960, HEAD = 84, LEFT = 64, RIGHT = 26, ABOVE = 28, BE
 
 /* ---- the page ---- */
 
-/* Title, and fields in two columns (one: a single one). */
-static llap_status open_page(const char *path, const char *title, const char *subtitle, int n,
-                             ll_canvas **out)
+/* Title, and below head fields in two columns (one: a single one). */
+static llap_status open_page(const char *path, const char *title, const char *subtitle, double head,
+                             int n, ll_canvas **out)
 {
     const int   rows = n == 1 ? 1 : (n + 1) / 2;
-    llap_status st = ll_canvas_create(path, PAGE, HEAD + rows * 270.0 + 10, out);
+    llap_status st = ll_canvas_create(path, PAGE, head + rows * 270.0 + 10, out);
     if (st != LLAP_OK) return st;
     ll_canvas_text(*out, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK, title);
     ll_canvas_text(*out, LEFT, 50, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_GREY,
@@ -27,14 +28,15 @@ static llap_status open_page(const char *path, const char *title, const char *su
     return LLAP_OK;
 }
 
-/* Field i of n with its title and axes; the numbers at its borders are the caller's. */
-static ll_chart field(ll_canvas *canvas, int i, int n, double x0, double x1, double y0, double y1)
+/* Field i of n below head with its title and axes; the numbers at its borders are the caller's. */
+static ll_chart field(ll_canvas *canvas, double head, int i, int n, double x0, double x1, double y0,
+                      double y1)
 {
     const int    columns = n == 1 ? 1 : 2;
     const double wide = (double)PAGE / columns;
     return (ll_chart){ .canvas = canvas,
                        .left = LEFT + i % columns * wide,
-                       .top = HEAD + ABOVE + i / columns * 270.0,
+                       .top = head + ABOVE + i / columns * 270.0,
                        .width = wide - LEFT - RIGHT,
                        .height = 270 - ABOVE - BELOW,
                        .x0 = x0,
@@ -66,13 +68,15 @@ typedef struct stage {
 } stage;
 
 typedef struct curves {
-    stage stage[FIELDS / 2];
-    int   n;
+    stage         stage[FIELDS / 2];
+    int           n;
+    ll_candidates anchors; /* in the place of curves of their own: every fit is another descent */
 } curves;
 
 static void curves_deinit(curves *c)
 {
     for (int i = 0; i < c->n; i++) ll_free(c->stage[i].step);
+    ll_candidates_deinit(&c->anchors);
 }
 
 static stage *find_stage(curves *c, const char *name)
@@ -116,6 +120,7 @@ static llap_status add_line(curves *c, const ll_json *j)
         if (ll_json_double(j, "loss", -HUGE_VAL, HUGE_VAL, &loss) != LLAP_OK) loss = NAN;
     if (st == LLAP_OK && ll_json_has(j, "score"))
         if (ll_json_double(j, "score", -HUGE_VAL, HUGE_VAL, &score) != LLAP_OK) score = NAN;
+    if (st == LLAP_OK && ll_candidates_has(j)) return ll_candidates_add(&c->anchors, j);
     if (st != LLAP_OK || isnan(step)) return st;
     stage *s = find_stage(c, name);
     if (s == NULL) return LLAP_OK;
@@ -144,7 +149,7 @@ static llap_status read_curves(const char *text, size_t n, const char *name, cur
                          "%s:%lld: neither a line of a training log nor an evaluation as JSON",
                          ll_text_show(name).text, line);
     }
-    if (st == LLAP_OK && c->n == 0)
+    if (st == LLAP_OK && c->n == 0 && c->anchors.n == 0)
         st = ll_fail(LLAP_EFORMAT, "%s: no step of a training in it", ll_text_show(name).text);
     return st;
 }
@@ -163,14 +168,14 @@ static void smooth(stage *s)
 }
 
 /* Its loss, and beside it the score: they are on scales of their own. */
-static void draw_stage(ll_canvas *canvas, int i, int n, stage *s)
+static void draw_stage(ll_canvas *canvas, double head, int i, int n, stage *s)
 {
     const double first = s->step[0], last = s->step[s->n - 1];
     char         title[96];
     smooth(s);
     for (int k = 0; k < 2; k++) {
         const double *y = k == 0 ? s->loss : s->score;
-        ll_chart      c = field(canvas, 2 * i + k, n, first, last, 0, 1);
+        ll_chart      c = field(canvas, head, 2 * i + k, n, first, last, 0, 1);
         ll_chart_range_begin(&c);
         ll_chart_range(&c, (int64_t)s->n, y);
         ll_chart_range_end(&c);
@@ -181,17 +186,26 @@ static void draw_stage(ll_canvas *canvas, int i, int n, stage *s)
     }
 }
 
+static void draw_keys(ll_canvas *canvas)
+{
+    const double x =
+        ll_chart_key(canvas, LEFT, 72, LL_KEY_LINE, LL_COLOUR_BLUE, "loss (running mean)");
+    ll_chart_key(canvas, x, 72, LL_KEY_DOT, LL_COLOUR_ORANGE, "score on validation");
+}
+
 static llap_status plot_curves(const char *text, size_t n, const char *name, const char *path)
 {
-    curves     *c = ll_new(1, sizeof *c);
-    ll_canvas  *canvas = NULL;
-    llap_status st = c == NULL ? LLAP_ENOMEM : read_curves(text, n, name, c);
-    if (st == LLAP_OK) st = open_page(path, "Training", name, 2 * c->n, &canvas);
+    curves      *c = ll_new(1, sizeof *c);
+    ll_canvas   *canvas = NULL;
+    llap_status  st = c == NULL ? LLAP_ENOMEM : read_curves(text, n, name, c);
+    const double head = HEAD + (st == LLAP_OK ? ll_candidates_height(&c->anchors) : 0);
+    const char  *slash = strrchr(name, '/');
+    if (st == LLAP_OK)
+        st = open_page(path, "Training", slash == NULL ? name : slash + 1, head, 2 * c->n, &canvas);
     if (st == LLAP_OK) {
-        const double x =
-            ll_chart_key(canvas, LEFT, 72, LL_KEY_LINE, LL_COLOUR_BLUE, "loss (running mean)");
-        ll_chart_key(canvas, x, 72, LL_KEY_DOT, LL_COLOUR_ORANGE, "score on validation");
-        for (int i = 0; i < c->n; i++) draw_stage(canvas, i, 2 * c->n, &c->stage[i]);
+        ll_candidates_draw(&c->anchors, canvas, HEAD - (c->n == 0 ? 12 : 0), PAGE);
+        if (c->n > 0) draw_keys(canvas);
+        for (int i = 0; i < c->n; i++) draw_stage(canvas, head, i, 2 * c->n, &c->stage[i]);
         st = ll_canvas_commit(canvas);
     }
     ll_canvas_destroy(canvas);
@@ -207,7 +221,7 @@ static void draw_pit(ll_canvas *canvas, int i, int n, const char *title, const d
 {
     double most = 2.0 / (double)bins;
     for (size_t k = 0; k < bins; k++) most = fmax(most, 1.05 * share[k]);
-    const ll_chart c = field(canvas, i, n, 0, 1, 0, most * (double)bins);
+    const ll_chart c = field(canvas, HEAD, i, n, 0, 1, 0, most * (double)bins);
     axes(&c, title, "place of the truth within the forecast", "density");
     for (size_t k = 0; k < bins; k++) {
         const double x = ll_chart_x(&c, (double)k / (double)bins);
@@ -222,7 +236,7 @@ static void draw_pit(ll_canvas *canvas, int i, int n, const char *title, const d
 static void draw_reliability(ll_canvas *canvas, int i, int n, const char *title,
                              const double *share, size_t bins)
 {
-    const ll_chart c = field(canvas, i, n, 0, 1, 0, 1);
+    const ll_chart c = field(canvas, HEAD, i, n, 0, 1, 0, 1);
     double         below = 0;
     axes(&c, title, "probability forecast", "share of truths below");
     ll_chart_line(&c, 2, (const double[]){ 0, 1 }, (double[]){ 0, 1 }, 1.5, LL_COLOUR_ORANGE);
@@ -264,7 +278,7 @@ static llap_status plot_calibration(const ll_json *j, const char *name, const ch
         return ll_fail(LLAP_EFORMAT, "%s: an evaluation without targets", ll_text_show(name).text);
     llap_status st = open_page(path, "Calibration",
                                "on the orange lines where the forecast's probabilities are right",
-                               2 * n, &canvas);
+                               HEAD, 2 * n, &canvas);
     if (st == LLAP_OK) {
         const double x = ll_chart_key(canvas, LEFT, 72, LL_KEY_BOX, LL_COLOUR_BLUE, "model");
         ll_chart_key(canvas, x, 72, LL_KEY_LINE, LL_COLOUR_ORANGE, "calibrated");

@@ -3,9 +3,10 @@
  *     st = ll_plot_text(text, n, "run.log", "curves.png");
  *
  * The text is a training log (a JSON object a line: stage, step, loss, perhaps score) or what
- * `evaluate --json` prints. Curves: a cell for each stage. Calibration: a cell with the histogram
- * of the probability integral transform (flat where calibrated) and one with the reliability
- * (on the diagonal where calibrated) for each target. */
+ * `evaluate --json` prints. Curves: a
+ * cell for each stage; of anchors, what was tried and how it scored (candidate_plot.h).
+ * Calibration: a cell with the histogram of the probability integral transform (flat where
+ * calibrated) and one with the reliability (on the diagonal where calibrated) for each target. */
 #ifndef LL_PLOT_SCORE_PLOT_H
 #define LL_PLOT_SCORE_PLOT_H
 

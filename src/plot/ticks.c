@@ -26,16 +26,22 @@ static double seconds_of(step s)
     return s.months > 0 ? (double)s.months * 30.44 * 86400 : (double)s.seconds;
 }
 
-static void label_date(step s, const ll_civil *c, ll_tick *t)
+static bool has_hours(step s) { return s.months == 0 && s.seconds >= 60 && s.seconds < 86400; }
+
+/* Of hours the first mark and those of midnight name the day, so that there is room for more. */
+static void label_date(step s, const ll_civil *c, bool first, ll_tick *t)
 {
     const size_t n = sizeof t->label;
     if (s.months >= 12) snprintf(t->label, n, "%04d", (int)c->year);
     else if (s.months > 0) snprintf(t->label, n, "%04d-%02d", (int)c->year, (int)c->month);
     else if (s.seconds >= 86400)
         snprintf(t->label, n, "%04d-%02d-%02d", (int)c->year, (int)c->month, (int)c->day);
-    else if (s.seconds >= 60)
+    else if (has_hours(s) && c->hour == 0 && c->minute == 0)
+        snprintf(t->label, n, "%02d-%02d", (int)c->month, (int)c->day);
+    else if (has_hours(s) && first)
         snprintf(t->label, n, "%02d-%02d %02d:%02d", (int)c->month, (int)c->day, (int)c->hour,
                  (int)c->minute);
+    else if (has_hours(s)) snprintf(t->label, n, "%02d:%02d", (int)c->hour, (int)c->minute);
     else snprintf(t->label, n, "%02d:%02d:%02d", (int)c->hour, (int)c->minute, (int)c->second);
 }
 
@@ -68,7 +74,8 @@ static int calendar_ticks(step s, const ll_zone *zone, int64_t first, uint64_t l
         if ((uint64_t)t - (uint64_t)first > length) break;
         const ll_civil c = ll_civil_at(t, zone);
         out[n].at = (double)((uint64_t)t - (uint64_t)first) / (double)length;
-        label_date(s, &c, &out[n++]);
+        label_date(s, &c, n == 0, &out[n]);
+        n++;
     }
     return n;
 }
@@ -103,7 +110,12 @@ int ll_ticks_time(const ll_axis *axis, const ll_zone *zone, int64_t first, uint6
     if (seconds < 2) /* counted from the beginning of the second */
         return ll_ticks_number(ll_civil_at(first, NULL).ns * 1e-9, seconds, most, out);
     size_t i = 0;
-    while (i + 1 < sizeof steps / sizeof *steps && seconds / seconds_of(steps[i]) > most - 1) i++;
+    for (; i + 1 < sizeof steps / sizeof *steps; i++) {
+        /* Of few days one wants the hours, and their labels are short. */
+        const bool   hours = has_hours(steps[i]) && seconds < 3.5 * 86400;
+        const double room = hours ? 1.5 * most : most - 1;
+        if (seconds / seconds_of(steps[i]) <= fmin(room, LL_TICKS_MAX - 1)) break;
+    }
     return calendar_ticks(steps[i], zone, first, length, out);
 }
 

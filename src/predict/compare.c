@@ -37,10 +37,9 @@ static void compare_entities(const llap_model *m, const llap_panel *p, const lla
         if (ll_model_entity_of(m, p, e) < 0 && n++ == 0) first = p->entity[e];
     if (n > 0 && !m->frame.by_entity)
         ll_logf(log, LLAP_LOG_WARNING,
-                "training has not seen %lld of %lld entities ('%s'%s): they take the level and "
-                "spread %s",
-                (long long)n, (long long)p->n_entities, ll_text_show(first).text,
-                n > 1 ? ", ..." : "",
+                "training has not seen %lld of %lld %s ('%s'%s): %s the level and spread %s",
+                (long long)n, (long long)p->n_entities, p->n_entities == 1 ? "entity" : "entities",
+                ll_text_show(first).text, n > 1 ? ", ..." : "", n > 1 ? "they take" : "it takes",
                 m->n_more > 0 ? "that their static inputs tell" : "of all together");
 }
 

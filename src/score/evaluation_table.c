@@ -241,12 +241,28 @@ static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
         put_verdict(f, s, l.units, i, variable);
 }
 
-/* CRPS of every forecaster, one line each for what `name` calls the lines. */
-static void put_grid_head(FILE *f, const llap_scores *s, const char *what)
+/* ---- CRPS of every forecaster, in as many columns ---- */
+
+static int name_length(const char *name) { return (int)strlen(ll_text_show(name).text); }
+
+/* Room for a forecaster's name, and a number below it. */
+static int grid_column(const char *name)
 {
-    fprintf(f, "%-16s%9s", what, "values");
-    for (int64_t i = 0; i < s->info.n_forecasters; i++) fprintf(f, " %12s", s->info.forecasters[i]);
-    fprintf(f, "  CRPS; model within 80 %%\n");
+    enum { NARROW = 13 };
+    const int n = (int)strlen(name) + 1;
+    return n > NARROW ? n : NARROW;
+}
+
+/* Returns the room for what `what` calls the lines, the longest of which has so many bytes. */
+static int put_grid_head(FILE *f, const llap_scores *s, const char *what, int longest)
+{
+    enum { NARROW = 16 };
+    const int first = longest + 1 > NARROW ? longest + 1 : NARROW;
+    fprintf(f, "%-*s%9s", first, what, "values");
+    for (int64_t i = 0; i < s->info.n_forecasters; i++)
+        fprintf(f, "%*s", grid_column(s->info.forecasters[i]), s->info.forecasters[i]);
+    fprintf(f, "  CRPS, in standard deviations of training; model within 80 %%\n");
+    return first;
 }
 
 static void put_grid(FILE *f, const llap_scores *s, int64_t variable)
@@ -255,18 +271,21 @@ static void put_grid(FILE *f, const llap_scores *s, int64_t variable)
     const llap_score_columns *(*const table)(const llap_scores *, int64_t, int64_t) =
         steps ? llap_scores_by_step : llap_scores_by_entity;
     const llap_score_columns *model = table(s, 0, variable);
+    int                       longest = 0;
     assert(model != NULL);
+    for (int64_t l = 0; l < model->n_rows && !steps; l++)
+        if (name_length(s->info.entities[l]) > longest) longest = name_length(s->info.entities[l]);
     fprintf(f, "%s\n", ll_text_show(s->info.variables[variable]).text);
-    put_grid_head(f, s, steps ? "steps ahead" : "entity");
+    const int first = put_grid_head(f, s, steps ? "steps ahead" : "entity", longest);
     for (int64_t l = 0; l < model->n_rows; l++) {
         char number[32];
         if (model->n[l] <= 0) continue;
         snprintf(number, sizeof number, "%g",
                  (double)(l + 1) * (double)s->info.step / (double)s->model_step);
-        fprintf(f, "%-16s%9lld", steps ? number : ll_text_show(s->info.entities[l]).text,
+        fprintf(f, "%-*s%9lld", first, steps ? number : ll_text_show(s->info.entities[l]).text,
                 (long long)model->n[l]);
         for (int64_t i = 0; i < s->info.n_forecasters; i++)
-            put(f, 13, 4, table(s, i, variable)->crps[l]);
+            put(f, grid_column(s->info.forecasters[i]), 4, table(s, i, variable)->crps[l]);
         put(f, 8, 1, 100 * model->coverage80[l]);
         fprintf(f, "\n");
     }
@@ -275,14 +294,18 @@ static void put_grid(FILE *f, const llap_scores *s, int64_t variable)
 static void put_variables(FILE *f, const llap_scores *s)
 {
     const int64_t n = s->info.n_variables;
-    put_grid_head(f, s, "variable");
+    int           longest = 0;
+    for (int64_t k = 0; k < n; k++)
+        if (name_length(s->info.variables[k]) > longest)
+            longest = name_length(s->info.variables[k]);
+    const int first = put_grid_head(f, s, "variable", longest);
     for (int64_t k = 0; k < (n > 1 ? n + 1 : 1); k++) {
         const int64_t         variable = k < n ? k : LLAP_ALL;
         const llap_score_row *model = llap_scores_at(s, 0, variable);
-        fprintf(f, "%-16s%9lld", k < n ? ll_text_show(s->info.variables[k]).text : "all",
+        fprintf(f, "%-*s%9lld", first, k < n ? ll_text_show(s->info.variables[k]).text : "all",
                 (long long)model->n);
         for (int64_t i = 0; i < s->info.n_forecasters; i++)
-            put(f, 13, 4, llap_scores_at(s, i, variable)->crps);
+            put(f, grid_column(s->info.forecasters[i]), 4, llap_scores_at(s, i, variable)->crps);
         put(f, 8, 1, 100 * model->coverage[1]);
         fprintf(f, "\n");
     }

@@ -50,11 +50,11 @@ static llap_status origins(const ll_windows *w, const ll_split *s, ll_part part,
 typedef struct watch {
     ll_training_run *run;
     const char      *target;
-    int64_t          number, before; /* of the target, steps of those before it */
-    int64_t          steps, every;   /* of a descent, and between lines of the log */
-    const char      *fit;            /* which one is under way */
-    double           score, kappa;   /* of a candidate just scored; score NaN: none */
-    bool             climate;
+    int64_t          number, before;  /* of the target, steps of those before it */
+    int64_t          steps, every;    /* of a descent, and between lines of the log */
+    const char      *fit;             /* which one is under way */
+    double           score, kappa;    /* of a candidate just scored; score NaN: none */
+    int64_t          calendar, terms; /* terms of its climate and of its kernel */
     const char      *curve, *drift, *scale;
     ll_holiday_list *holidays;
     ll_static_opts   statics; /* of the entities of the panel */
@@ -69,7 +69,9 @@ static void fields(void *user, ll_json_writer *w)
     if (isnan(x->score)) return;
     ll_json_put_double(w, "score", x->score);
     ll_json_put_double(w, "kappa", x->kappa);
-    ll_json_put_bool(w, "climate", x->climate);
+    ll_json_put_bool(w, "climate", x->calendar > 0);
+    ll_json_put_int(w, "calendar", x->calendar);
+    ll_json_put_int(w, "terms", x->terms);
     ll_json_put_string(w, "curve", x->curve);
     ll_json_put_string(w, "drift", x->drift);
     ll_json_put_string(w, "scale", x->scale);
@@ -92,7 +94,8 @@ static llap_status on_score(void *user, const char *fit, const ll_anchor_model *
     x->fit = fit;
     x->score = m->valid_crps;
     x->kappa = m->kappa;
-    x->climate = m->chain->n_climate > 0;
+    x->calendar = m->chain->n_climate;
+    x->terms = m->kernel.n_terms;
     x->curve = ll_curve_name(m->chain->curve);
     x->drift = ll_anchor_drift_name(m->kernel.drift);
     x->scale = m->kernel.innovation ? "innovation" : "window";

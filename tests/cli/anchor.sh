@@ -48,8 +48,8 @@ idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1
 # Its fits have lines in the log, and a state while they last.
 llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o logged.safetensors --log x.log --resume --save-every 0.001 -q >/dev/null
 cmp logged.safetensors idle.safetensors && ls logged* x.log
-sed -n 's/\(loss\|score\)":[0-9.]\+/\1":N/g; 1p; 11p; $p' x.log
-llapdiff plot x.log -q -o x.svg && grep -c 'anchor: score' x.svg
+sed -n 's/\(loss\|score\|terms\)":[0-9.]\+/\1":N/g; 1p; 11p; $p' x.log
+llapdiff plot x.log -q -o x.svg && grep -c 'anchors\? that w[a-z]* tried' x.svg
 llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors --steps 9 -q >/dev/null
 
 # Draws of what was missing and of totals; at any times; the same for any number of threads.

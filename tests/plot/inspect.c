@@ -121,6 +121,12 @@ static void test_ticks(void **state)
     assert_string_equal(t[8].label, "1974-01");
     assert_int_equal(ll_ticks_time(&hours, NULL, 0, (uint64_t)(2 * day), 9, t), 5);
     assert_string_equal(t[1].label, "10");
+    /* two days show hours even where there is room for three dates; midnight names the day */
+    const int two = ll_ticks_time(&LL_AXIS_UTC, NULL, day / 4, (uint64_t)(2 * day), 3, t);
+    assert_int_equal(two, 4);
+    assert_string_equal(t[0].label, "01-01 12:00");
+    assert_string_equal(t[1].label, "01-02");
+    assert_string_equal(t[2].label, "12:00");
     /* the widest axis there is, and the narrowest */
     const int all = ll_ticks_time(&LL_AXIS_UTC, NULL, INT64_MIN, UINT64_MAX, 9, t);
     assert_in_range(all, 3, 9);
@@ -128,7 +134,7 @@ static void test_ticks(void **state)
     assert_in_range(ll_ticks_time(&LL_AXIS_UTC, NULL, INT64_MAX - 1, 1, 9, t), 0, 9);
     for (int i = 0; i < 400; i++) { /* never more than asked for, whatever the length */
         const uint64_t length = (uint64_t)exp(i * 0.11);
-        assert_in_range(ll_ticks_time(&LL_AXIS_UTC, rome, 123456789, length, 9, t), 0, 10);
+        assert_in_range(ll_ticks_time(&LL_AXIS_UTC, rome, 123456789, length, 9, t), 0, 14);
     }
     ll_zone_destroy(rome);
     const int n = ll_ticks_gap(&LL_AXIS_UTC, 60e9, 86400e9, 0.06, t);

@@ -61,6 +61,35 @@ static void every_stage_has_two_fields(void **state)
     ll_free(svg);
 }
 
+static void an_anchor_shows_what_was_tried_best_first(void **state)
+{
+    (void)state;
+    static const char line[] = "{\"stage\":\"anchor\",\"step\":%d,\"loss\":%s,\"target\":\"%s\","
+                               "\"fit\":\"kernel.%d\"%s}\n";
+    char              text[8192];
+    int               n = 0;
+    for (int k = 0; k < 14; k++) { /* two more than are shown */
+        char more[200];
+        snprintf(more, sizeof more,
+                 ",\"score\":0.%d,\"kappa\":4.0,\"calendar\":%d,\"terms\":7,\"curve\":\"log\","
+                 "\"drift\":\"level\",\"scale\":\"window\"",
+                 50 - k, k == 13 ? 23 : 0);
+        n += snprintf(text + n, sizeof text - (size_t)n, line, 2 * k + 1, "0.7", "no2", k, "");
+        n += snprintf(text + n, sizeof text - (size_t)n, line, 2 * k + 2, "null", "no2", k, more);
+    }
+    snprintf(text + n, sizeof text - (size_t)n, line, 40, "null", "o3", 0, ",\"score\":0.25");
+    char *svg = draw(text);
+    if (svg == NULL) return;
+    assert_int_equal(count(svg, "\nno2: the best 12 of 14 anchors that were tried\n"), 1);
+    assert_int_equal(count(svg, "\no3: 1 anchor that was tried\n"), 1);
+    assert_int_equal(count(svg, "\n0.3700\n"), 1);
+    assert_int_equal(count(svg, "\n0.4900\n"), 0); /* the worst but one */
+    assert_int_equal(count(svg, "\n23 terms\n"), 1);
+    assert_true(strstr(svg, "\n0.3700\n") < strstr(svg, "\n0.3800\n"));
+    assert_int_equal(count(svg, ": loss\n"), 0);
+    ll_free(svg);
+}
+
 static void every_target_has_bars_and_dots(void **state)
 {
     (void)state;
@@ -97,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_stage_has_two_fields),
+        cmocka_unit_test(an_anchor_shows_what_was_tried_best_first),
         cmocka_unit_test(every_target_has_bars_and_dots),
         cmocka_unit_test(other_texts_are_refused),
     };

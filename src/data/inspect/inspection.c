@@ -163,12 +163,12 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
     const ll_csv_report *r = p->reading;
     if (r != NULL)
         fprintf(f,
-                "read: %lld lines of %lld files (%lld empty); %lld values given twice, %lld rows "
+                "read: %lld lines of %lld %s (%lld empty); %lld values given twice, %lld rows "
                 "out of order, %lld codes for missing, %lld infinite, %lld words left out\n",
-                (long long)r->lines, (long long)r->files, (long long)r->empty_lines,
-                (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
-                (long long)r->coded_missing, (long long)r->infinite_cells,
-                (long long)r->text_cells);
+                (long long)r->lines, (long long)r->files, r->files == 1 ? "file" : "files",
+                (long long)r->empty_lines, (long long)r->rows.duplicate_cells,
+                (long long)r->rows.unordered, (long long)r->coded_missing,
+                (long long)r->infinite_cells, (long long)r->text_cells);
     const bool spans = i->suggested.horizon > 0;
     fprintf(f, "suggested: grid %s (%.1f %% of the rows lie on it), context %s, horizon %s\n",
             i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",

@@ -266,13 +266,14 @@ static void tell(const reader *r, const llap_panel *p)
     };
     const ll_netcdf_counts *n = r->file.counts;
     const llap_log         *log = r->file.opts->log;
-    ll_logf(log, LLAP_LOG_INFO,
-            "%s: %s, time '%s', names from %s: %lld entities, %lld variables, %lld rows",
+    ll_logf(log, LLAP_LOG_INFO, "%s: %s, time '%s', names from %s: %lld %s, %lld %s, %lld %s",
             r->file.path, layouts[n->layout], r->layout.time->name,
             r->layout.name != NULL               ? r->layout.name->name
             : r->layout.kind == LL_NETCDF_SINGLE ? "the file"
                                                  : "the index",
-            (long long)p->n_entities, (long long)p->n_vars, (long long)p->n_rows);
+            (long long)p->n_entities, p->n_entities == 1 ? "entity" : "entities",
+            (long long)p->n_vars, p->n_vars == 1 ? "variable" : "variables", (long long)p->n_rows,
+            p->n_rows == 1 ? "row" : "rows");
     const struct {
         int64_t     n;
         const char *what;
