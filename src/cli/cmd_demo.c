@@ -48,7 +48,12 @@ typedef struct demo {
     bool              pictures;
     bool              alone; /* the anchor is */
     llap_train_opts   how;   /* with the seed and device of everything */
+    int64_t           rows;
+    char              at[64];   /* from where it forecasts */
+    char              seed[40]; /* " --seed 7" of the report's commands, where one was given */
 } demo;
+
+enum { STATIONS = 5, STEPS = 700, PATHS = 1000 };
 
 static const char *in_folder(const demo *d, const char *name)
 {
@@ -79,13 +84,19 @@ static bool has_pictures(void)
     return false;
 }
 
-static llap_status make_data(demo *d, int64_t n_rows)
+/* From here on everything is as the commands of the report find it: in the file. */
+static llap_status make_data(demo *d)
 {
     const llap_synth_sizes made = {
-        .entities = 5, .rows = n_rows, .seed = d->how.seed, .kind = LLAP_SYNTH_KIND_WEATHER
+        .entities = STATIONS, .rows = d->rows, .seed = d->how.seed, .kind = LLAP_SYNTH_KIND_WEATHER
     };
-    llap_status st = llap_panel_synth(&made, &d->panel);
-    if (st == LLAP_OK) st = llap_panel_write(d->panel, in_folder(d, "weather.csv"));
+    const char          *file = in_folder(d, "weather.csv");
+    const llap_read_opts as_it_is = { 0 };
+    llap_panel          *panel = NULL;
+    llap_status          st = llap_panel_synth(&made, &panel);
+    if (st == LLAP_OK) st = llap_panel_write(panel, file);
+    llap_panel_destroy(panel);
+    if (st == LLAP_OK) st = llap_panel_read(&file, 1, &as_it_is, &d->panel);
     if (st == LLAP_OK) st = llap_panel_inspect(d->panel, 0, &d->about);
     if (st == LLAP_OK && d->pictures) st = llap_panel_plot(d->panel, in_folder(d, "coverage.svg"));
     return st;
@@ -99,7 +110,8 @@ static llap_status learn(demo *d)
     how.context = "7d";
     how.horizon = "24h";
     how.size = d->alone ? LLAP_TRAIN_SIZE_ANCHOR : LLAP_TRAIN_SIZE_TINY;
-    how.steps = 700; /* of the network: about where it has understood the pressure */
+    if (!d->alone)
+        how.steps = STEPS; /* of the network: about where it has understood the pressure */
     how.history = in_folder(d, "train.log");
     how.progress = cli_progress(d->common, &bar);
     llap_status st = llap_train(d->panel, &how, &d->model);
@@ -115,14 +127,13 @@ static llap_status forecast(demo *d)
     llap_forecast_opts ask = { .seed = d->how.seed, .device = d->how.device };
     llap_answer       *a = NULL;
     llap_bar          *bar = NULL;
-    char               at[64];
     llap_panel_size(d->panel, &size);
     const time_t t = (time_t)(size.last / 1000000000) - 86400;
     struct tm    parts;
     gmtime_r(&t, &parts);
-    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    ask.at = at;
-    ask.samples = 1000; /* so that the bands are smooth */
+    strftime(d->at, sizeof d->at, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    ask.at = d->at;
+    ask.samples = PATHS; /* so that the bands are smooth */
     ask.progress = cli_progress(d->common, &bar);
     llap_status st = llap_forecast(d->model, d->panel, &ask, &a);
     llap_bar_destroy(bar);
@@ -166,47 +177,67 @@ static llap_status evaluate(demo *d)
     return st;
 }
 
+enum { PARTS = 6, TEXT = 1024 };
+
+/* What a part of the report says: commands that make its picture, given the folder, and words. */
+static void write_texts(const demo *d, char text[PARTS][TEXT])
+{
+    const char *seed = d->seed;
+    snprintf(text[0], TEXT,
+             "<code>llapdiff synth --kind weather --entities %d --rows %lld%s -o weather.csv</code>"
+             "<br><code>llapdiff inspect weather.csv --plot coverage.svg</code>",
+             STATIONS, (long long)d->rows, seed);
+    int n = snprintf(text[1], TEXT,
+                     "<code>llapdiff train weather.csv --target '%s' --context 7d --horizon 24h "
+                     "--size %s --log train.log%s",
+                     target, d->alone ? "anchor" : "tiny", seed);
+    if (!d->alone) n += snprintf(text[1] + n, TEXT - (size_t)n, " --steps %d", STEPS);
+    snprintf(text[1] + n, TEXT - (size_t)n,
+             " -o weather.safetensors</code><br><code>llapdiff plot train.log -o training.svg"
+             "</code><br>The anchor first, the one of those tried that validation likes best%s.",
+             d->alone ? ""
+                      : ", then a small network on what it leaves, if validation is better for it");
+    snprintf(text[2], TEXT,
+             "<code>llapdiff forecast weather.safetensors weather.csv --at %s --samples %d%s "
+             "--plot forecast.svg -o forecast.csv</code><br>A day ahead, made a day before the "
+             "record ends, so that what came (orange) can be seen.",
+             d->at, PATHS, seed);
+    snprintf(text[3], TEXT,
+             "<code>llapdiff impute weather.safetensors weather.csv --grid 1h%s --plot filled.svg "
+             "-o filled.csv</code>",
+             seed);
+    snprintf(text[4], TEXT,
+             "<code>llapdiff evaluate weather.safetensors weather.csv%s --plot calibration.svg"
+             "</code><br>On times that training has not seen, beside what any model has to beat.",
+             seed);
+    snprintf(text[5], TEXT,
+             "<code>llapdiff poles weather.safetensors --plot poles.svg</code><br>The half-lives "
+             "and periods behind the forecasts.");
+}
+
 static llap_status report(const demo *d)
 {
-    enum { PARTS = 6 };
+    static const char *const title[PARTS] = { "The data",        "Training",
+                                              "What comes next", "What was missing",
+                                              "Is it any good?", "What was learned" };
     static const char *const name[PARTS] = { "coverage.svg", "training.svg",    "forecast.svg",
                                              "filled.svg",   "calibration.svg", "poles.svg" };
-    char                     path[PARTS][4096];
-    const char              *svg[PARTS] = { NULL };
+    char                     path[PARTS][4096], text[PARTS][TEXT];
+    demo_part                part[PARTS];
     const llap_pole_opts     poles = { 0 };
     llap_status              st = LLAP_OK;
-    for (int i = 0; d->pictures && i < PARTS; i++) {
+    write_texts(d, text);
+    for (int i = 0; i < PARTS; i++) {
         snprintf(path[i], sizeof path[i], "%s", in_folder(d, name[i]));
-        svg[i] = path[i];
+        part[i] = (demo_part){ .title = title[i],
+                               .text = text[i],
+                               .svg = d->pictures ? path[i] : NULL,
+                               .table = i == 0   ? d->about
+                                        : i == 4 ? d->scores
+                                                 : NULL };
     }
-    if (d->pictures) st = llap_model_poles_plot(d->model, NULL, &poles, svg[5]);
-    if (d->alone) svg[1] = NULL; /* an anchor is fitted, without a log */
-    if (svg[1] != NULL && st == LLAP_OK) st = llap_plot_log(in_folder(d, "train.log"), svg[1]);
-    const demo_part part[PARTS] = {
-        { "The data", "<code>llapdiff inspect weather.csv --plot coverage.svg</code>", svg[0],
-          d->about },
-        { "Training",
-          "<code>llapdiff train weather.csv --target 'temperature (degC)' --context 7d --horizon "
-          "24h --size tiny -o weather.safetensors</code>: the anchor first, then a small network "
-          "on what it leaves, if validation is better for it.",
-          svg[1], NULL },
-        { "What comes next",
-          "<code>llapdiff forecast weather.safetensors weather.csv --plot forecast.svg</code>: a "
-          "day ahead, made a day before the record ends, so that what came (orange) can be seen.",
-          svg[2], NULL },
-        { "What was missing",
-          "<code>llapdiff impute weather.safetensors weather.csv --grid 1h --plot "
-          "filled.svg</code>",
-          svg[3], NULL },
-        { "Is it any good?",
-          "<code>llapdiff evaluate weather.safetensors weather.csv</code>: on times that training "
-          "has not seen, beside what any model has to beat.",
-          svg[4], d->scores },
-        { "What was learned",
-          "<code>llapdiff poles weather.safetensors</code>: the half-lives and periods behind the "
-          "forecasts.",
-          svg[5], NULL },
-    };
+    if (d->pictures) st = llap_model_poles_plot(d->model, NULL, &poles, path[5]);
+    if (d->pictures && st == LLAP_OK) st = llap_plot_log(in_folder(d, "train.log"), path[1]);
     if (st == LLAP_OK) st = demo_page_write(in_folder(d, "report.html"), part, PARTS);
     return st;
 }
@@ -280,15 +311,18 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     const double start = now();
     demo_options o;
     if (llap_options_resolve(own, opts, &o, sizeof o) != LLAP_OK) return LLAP_EOPTION;
-    demo        d = { .common = common,
-                      .folder = n > 0 ? operands[0] : "llapdiff-demo",
-                      .alone = o.size == SIZE_ANCHOR,
-                      .how = o.train };
+    demo d = { .common = common,
+               .folder = n > 0 ? operands[0] : "llapdiff-demo",
+               .alone = o.size == SIZE_ANCHOR,
+               .rows = o.rows,
+               .how = o.train };
+    if (llap_option_given(llap_option_find(llap_train_options(), "seed"), &o.train))
+        snprintf(d.seed, sizeof d.seed, " --seed %s", cli_seed(llap_train_options(), &o.train));
     llap_status st = make_folder(d.folder);
     if (st != LLAP_OK) return st;
     d.pictures = has_pictures();
     cli_catch_signals();
-    st = make_data(&d, o.rows);
+    st = make_data(&d);
     if (st == LLAP_OK) st = learn(&d);
     if (st == LLAP_OK) st = forecast(&d);
     if (st == LLAP_OK) st = impute(&d);

@@ -10,12 +10,13 @@ static const char head[] =
     "demo</title>\n"
     "<style>body{font:16px/1.5 sans-serif;color:#222;max-width:1000px;margin:2em auto;padding:0 "
     "1em}\nh1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}pre{background:#f4f4f4;padding:"
-    "1em;overflow:auto;font-size:13px}\nsvg{max-width:100%;height:auto}</style></head><body>\n"
+    "1em;overflow:auto;font-size:13px;white-space:pre-wrap}\nsvg{max-width:100%;height:auto}</"
+    "style></head><body>\n"
     "<h1>llapdiff: what comes next, and what was missing</h1>\n"
     "<p>A made-up network of weather stations with jittered timestamps, lost rows, long gaps and a "
     "dead station, from file to forecast. Everything here was computed by <code>llapdiff "
     "demo</code>; "
-    "the commands that do the same with your own data stand in the text.</p>\n";
+    "the commands in the text make the same pictures again, and others with your own data.</p>\n";
 
 static void put_escaped(FILE *f, const char *s)
 {
