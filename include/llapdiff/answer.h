@@ -84,6 +84,13 @@ LLAP_API llap_status llap_answer_json(const llap_answer *a, char **text);
  * that was asked about. */
 LLAP_API llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel,
                                       const char *path);
+/* The same of some entities: a list as that of llap_forecast_opts, NULL: all. PNG and SVG have the
+ * first twelve series, a PDF has pages with all; where path is a folder, or ends in /, an SVG for
+ * each entity appears in it, named after the entity. */
+LLAP_API llap_status llap_answer_plot_only(const llap_answer *a, const llap_panel *panel,
+                                           const char *only, const char *path);
+/* Whether a picture of an answer could be written there; leaves nothing behind. */
+LLAP_API llap_status llap_answer_can_plot(const char *path);
 
 /* Reads such a CSV of quantiles back, its rows in any order; panel is the one that it is about.
  * Caller owns *out. LLAP_EFORMAT: not such a file. LLAP_EINVAL: about other entities. */

@@ -293,6 +293,7 @@ typedef struct llap_impute_opts {
     llap_gpu_precision      precision; /* of their products on a GPU */
     const char             *statics;   /* option `static`, as llap_forecast_opts has it */
     const llap_query_times *query;     /* in the place of times; NULL: these */
+    const char             *only;      /* entities, as llap_forecast_opts has it; NULL: all */
 } llap_impute_opts;
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
@@ -374,6 +375,7 @@ typedef struct llap_evaluate_opts {
     llap_evaluate_gaps gaps;    /* of task impute */
     const char        *hidden;  /* CSV file of the values that are hidden instead: entity, time,
                                  * variable, as keep lists them; others are passed over */
+    const char        *only;    /* entities, as llap_forecast_opts has it; NULL: all */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

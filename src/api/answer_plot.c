@@ -4,10 +4,16 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "plot/fan_plot.h"
+#include "plot/picture.h"
 #include "predict/tables/answer.h"
+#include "predict/view/only.h"
 
+#include <errno.h>
+#include <llapdiff/model.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILLED_ROWS = 240, PATHS = 50 }; /* shown of a record with filled gaps; of draws */
 
@@ -251,19 +257,31 @@ static const char *name_with_unit(drawing *d, int64_t variable)
     return unit[0] == '\0' ? name : ll_arena_printf(&d->arena, "%s (%s)", name, unit);
 }
 
-static llap_status make_fans(drawing *d, const plot_row *row)
+/* Where the rows of row i's series and origin end. */
+static size_t end_of(const plot_row *row, size_t n, size_t i)
+{
+    size_t to = i + 1;
+    while (to < n && row[to].is.entity == row[i].is.entity &&
+           row[to].is.target == row[i].is.target && row[to].is.origin == row[i].is.origin)
+        to++;
+    return to;
+}
+
+/* Fans of rows [n], at most so many. */
+static llap_status make_fans(drawing *d, const plot_row *row, size_t n, int64_t most)
 {
     const llap_answer *a = d->a;
-    ll_fan            *fan = ll_arena_new(&d->arena, LL_FAN_FIELDS, sizeof *fan);
-    llap_status        st = fan == NULL ? LLAP_ENOMEM : LLAP_OK;
+    d->fans.n = 0;
+    for (size_t i = 0; i < n; i = end_of(row, n, i)) d->fans.n++;
+    d->fans.n_fans = d->fans.n < most ? d->fans.n : most;
+    ll_fan     *fan = ll_arena_new(&d->arena, (size_t)d->fans.n_fans, sizeof *fan);
+    llap_status st = fan == NULL ? LLAP_ENOMEM : LLAP_OK;
     d->fans.fan = fan;
-    for (size_t i = 0, to; st == LLAP_OK && i < a->n_rows; i = to) {
+    int64_t k = 0;
+    for (size_t i = 0, to; st == LLAP_OK && k < d->fans.n_fans; i = to, k++) {
         const ll_answer_row *r = &row[i].is;
-        for (to = i + 1; to < a->n_rows && row[to].is.entity == r->entity &&
-                         row[to].is.target == r->target && row[to].is.origin == r->origin;)
-            to++;
-        if (d->fans.n++ >= LL_FAN_FIELDS) continue; /* counted only */
-        ll_fan       *f = &fan[d->fans.n - 1];
+        to = end_of(row, n, i);
+        ll_fan       *f = &fan[k];
         const int64_t v = ll_panel_find_var(d->p, a->target[r->target]);
         if (r->entity >= d->p->n_entities || v < 0 ||
             strcmp(d->p->entity[r->entity], a->entity[r->entity]) != 0)
@@ -278,7 +296,93 @@ static llap_status make_fans(drawing *d, const plot_row *row)
     return st;
 }
 
-llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
+/* One picture of rows [n]: all of them where it has pages. */
+static llap_status draw_picture(drawing *d, const plot_row *row, size_t n, const char *path)
+{
+    ll_picture  format;
+    llap_status st = ll_picture_of(path, &format);
+    if (st == LLAP_OK)
+        st = make_fans(d, row, n, format == LL_PICTURE_PDF ? INT64_MAX : LL_FAN_FIELDS);
+    if (st == LLAP_OK) st = ll_plot_fans(&d->fans, path);
+    ll_arena_deinit(&d->arena);
+    d->arena = (ll_arena){ 0 };
+    return st;
+}
+
+/* ---- a folder with a picture for each entity ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat  s;
+    const size_t n = strlen(path);
+    return (n > 0 && path[n - 1] == '/') || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+}
+
+static llap_status make_folder(const char *path, bool *made)
+{
+    struct stat s;
+    *made = mkdir(path, 0777) == 0;
+    if (*made || (errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) return LLAP_OK;
+    return ll_fail_errno(errno, "%s", path);
+}
+
+/* A name of its own for every entity: bytes that file systems, shells or pages take amiss are _,
+ * and then the entity's number follows. */
+static void file_of(const char *folder, const char *entity, int32_t number, char *out, size_t room)
+{
+    enum { LONGEST = 120 };
+    const size_t slash = strlen(folder) - (folder[strlen(folder) - 1] == '/');
+    size_t       n = strlen(entity);
+    bool         same = n > 0 && n <= LONGEST && entity[0] != '.' && entity[0] != '-';
+    char         name[LONGEST + 1];
+    if (n > LONGEST) n = LONGEST;
+    for (size_t i = 0; i < n; i++) {
+        const char c = entity[i];
+        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                           (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+        name[i] = !plain || (i == 0 && (c == '.' || c == '-')) ? '_' : c;
+        same = same && plain;
+    }
+    name[n] = '\0';
+    if (same) snprintf(out, room, "%.*s/%s.svg", (int)slash, folder, name);
+    else
+        snprintf(out, room, "%.*s/%s+%d.svg", (int)slash, folder, n == 0 ? "series" : name,
+                 (int)number);
+}
+
+static llap_status draw_folder(drawing *d, const plot_row *row, size_t n, const char *folder)
+{
+    bool         made;
+    const size_t room = strlen(folder) + 160;
+    char        *path = ll_new(room, 1);
+    llap_status  st = path == NULL ? LLAP_ENOMEM : make_folder(folder, &made);
+    for (size_t i = 0, to; st == LLAP_OK && i < n; i = to) {
+        const int32_t e = row[i].is.entity;
+        for (to = i + 1; to < n && row[to].is.entity == e;) to++;
+        file_of(folder, d->a->entity[e], e, path, room);
+        st = draw_picture(d, row + i, to - i, path);
+    }
+    ll_free(path);
+    return st;
+}
+
+llap_status llap_answer_can_plot(const char *path)
+{
+    bool made = false;
+    if (!is_folder(path)) return llap_plot_can_save(path);
+    llap_status st = make_folder(path, &made);
+    if (st != LLAP_OK) return st;
+    const size_t room = strlen(path) + 160;
+    char        *file = ll_new(room, 1);
+    if (file != NULL) file_of(path, "series", 0, file, room);
+    st = file == NULL ? LLAP_ENOMEM : llap_plot_can_save(file);
+    if (made) (void)rmdir(path);
+    ll_free(file);
+    return st;
+}
+
+llap_status llap_answer_plot_only(const llap_answer *a, const llap_panel *panel, const char *only,
+                                  const char *path)
 {
     drawing d = { .a = a,
                   .p = panel,
@@ -286,18 +390,26 @@ llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, cons
                       .axis = a->axis, .n_scenarios = a->n_scenarios, .scenarios = a->scenario } };
     if (a->n_scenarios > 0 && (a->kind & LL_ANSWER_SAMPLES) != 0)
         return ll_fail(LLAP_EUNSUPPORTED, "samples of scenarios are not drawn: ask for quantiles");
+    llap_status st = ll_only_check(only, panel);
+    if (st != LLAP_OK) return st;
     d.fans.kind = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? LL_FAN_IMPUTATION : LL_FAN_FORECAST;
-    plot_row   *row = ll_new(a->n_rows, sizeof *row);
-    llap_status st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
+    plot_row *row = ll_new(a->n_rows, sizeof *row);
+    size_t    n = 0;
+    st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++)
-        row[i] = (plot_row){ ll_answer_row_at(a, i), a->number + i * (size_t)a->n_numbers };
+        if (ll_only_has(only, a->entity[a->rows.entity[i]]))
+            row[n++] = (plot_row){ ll_answer_row_at(a, i), a->number + i * (size_t)a->n_numbers };
     if (st == LLAP_OK) {
-        qsort(row, a->n_rows, sizeof *row, compare_rows);
+        qsort(row, n, sizeof *row, compare_rows);
         choose_numbers(&d);
-        st = make_fans(&d, row);
+        st = is_folder(path) ? draw_folder(&d, row, n, path) : draw_picture(&d, row, n, path);
     }
-    if (st == LLAP_OK) st = ll_plot_fans(&d.fans, path);
     ll_free(row);
     ll_arena_deinit(&d.arena);
     return st;
+}
+
+llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
+{
+    return llap_answer_plot_only(a, panel, NULL, path);
 }

@@ -17,6 +17,10 @@ static const llap_option own[] = {
 };
 
 static const cli_row rows[] = {
+    { .table = llap_evaluate_options, .option = "units" },
+    { .table = llap_evaluate_options, .option = "by" },
+    { .option = "plot" },
+    { .table = llap_evaluate_options, .option = "only", .arg = "ENTITY,..." },
     { .table = llap_evaluate_options, .option = "task" },
     { .table = llap_evaluate_options, .option = "gaps" },
     { .table = llap_evaluate_options, .option = "hidden" },
@@ -24,10 +28,8 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "stride", .arg = "SPAN" },
     { .table = llap_evaluate_options, .option = "samples", .letter = 'n' },
     { .table = llap_evaluate_options, .option = "total", .alone = "horizon" },
-    { .table = llap_evaluate_options, .option = "by" },
     { .table = llap_evaluate_options, .option = "season" },
     { .table = llap_evaluate_options, .option = "bootstrap" },
-    { .table = llap_evaluate_options, .option = "units" },
     { .table = llap_evaluate_options, .option = "paper" },
     { .option = "with" },
     { .table = llap_evaluate_options, .option = "against" },
@@ -35,7 +37,6 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "keep" },
     { .table = llap_evaluate_options, .option = "keep_samples" },
     { .table = llap_evaluate_options, .option = "windows" },
-    { .option = "plot" },
     CLI_READ_ROWS,
     { 0 },
 };

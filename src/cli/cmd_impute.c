@@ -14,14 +14,15 @@ static const llap_option own[] = {
 };
 
 static const cli_row rows[] = {
+    CLI_OUTPUT_ROWS,
+    { .table = llap_impute_options, .option = "only", .arg = "ENTITY,..." },
+    { .table = llap_impute_options, .option = "quantiles" },
     { .table = llap_impute_options, .option = "causal" },
     { .table = llap_impute_options, .option = "all", .letter = 'a' },
     { .table = llap_impute_options, .option = "times" },
     { .table = llap_impute_options, .option = "static" },
-    { .table = llap_impute_options, .option = "quantiles" },
     { .table = llap_impute_options, .option = "samples", .letter = 'n' },
     { .table = llap_impute_options, .option = "keep_samples" },
-    CLI_OUTPUT_ROWS,
     CLI_READ_ROWS,
     { 0 },
 };

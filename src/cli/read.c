@@ -105,7 +105,7 @@ llap_status cli_check_output(const cli_common *common, const char *command, cons
         return cli_usage(
             command, "--json prints to standard output and --output writes CSV: give one of them");
     if (to->file != NULL) st = llap_answer_can_write(to->file);
-    if (st == LLAP_OK && to->plot != NULL) st = llap_plot_can_save(to->plot);
+    if (st == LLAP_OK && to->plot != NULL) st = llap_answer_can_plot(to->plot);
     return st;
 }
 

@@ -103,6 +103,7 @@ const llap_option *llap_forecast_options(void) { return forecast_options; }
 
 #define OPTIONS llap_impute_opts
 static const llap_option impute_options[] = {
+    OPTION_TEXT(LIST, only, NULL, "entities to answer about, such as a,b or 'north*' (default: all); the others may still help to fill"),
     OPTION_FLAG(causal, "from the past only (default: from both sides)"),
     OPTION_FLAG(all, "write observed cells too, as they were measured"),
     OPTION_TEXT(FILE, times, NULL, "the times to answer about, instead of missing cells: a column time, and entity where they differ"),
@@ -130,6 +131,7 @@ static const char *const gaps[] = {
 
 #define OPTIONS llap_evaluate_opts
 static const llap_option evaluate_options[] = {
+    OPTION_TEXT(LIST, only, NULL, "entities to score, such as a,b or 'north*' (default: all)"),
     OPTION_WORD(task, "forecast", tasks, "score forecasts, or the filling of gaps made on purpose"),
     OPTION_WORD(gaps, "random", gaps, "what --task impute hides: 30 % of all values, outages of variables and rows, whole rows, or a dead sensor"),
     OPTION_TEXT(FILE, hidden, NULL, "CSV of the values that --task impute hides instead: entity, time, variable"),

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <cairo.h>
@@ -29,6 +30,7 @@
     X(cairo_paint)                         \
     X(cairo_pdf_surface_create_for_stream) \
     X(cairo_pdf_surface_set_metadata)      \
+    X(cairo_pdf_surface_set_size)          \
     X(cairo_rectangle)                     \
     X(cairo_scale)                         \
     X(cairo_select_font_face)              \
@@ -38,6 +40,7 @@
     X(cairo_set_line_join)                 \
     X(cairo_set_line_width)                \
     X(cairo_set_source_rgb)                \
+    X(cairo_show_page)                     \
     X(cairo_show_text)                     \
     X(cairo_status)                        \
     X(cairo_status_to_string)              \
@@ -138,6 +141,12 @@ static void choose_font(ll_canvas *c)
                                    CAIRO_FONT_WEIGHT_NORMAL);
 }
 
+static void paint_white(ll_canvas *c)
+{
+    c->call.cairo_set_source_rgb(c->cairo, 1, 1, 1);
+    c->call.cairo_paint(c->cairo);
+}
+
 static void start(ll_canvas *c, double width, double height)
 {
     const double pixels = c->format == LL_PICTURE_PNG ? 2 : 1; /* of a point */
@@ -154,8 +163,7 @@ static void start(ll_canvas *c, double width, double height)
     }
     c->cairo = c->call.cairo_create(c->surface);
     c->call.cairo_scale(c->cairo, pixels, pixels);
-    c->call.cairo_set_source_rgb(c->cairo, 1, 1, 1);
-    c->call.cairo_paint(c->cairo);
+    paint_white(c);
     choose_font(c);
 }
 
@@ -177,6 +185,17 @@ llap_status ll_canvas_create(const char *path, double width, double height, ll_c
     if (st == LLAP_OK) *out = c;
     else ll_canvas_destroy(c);
     return st;
+}
+
+bool ll_canvas_has_pages(const ll_canvas *c) { return c != NULL && c->format == LL_PICTURE_PDF; }
+
+void ll_canvas_next_page(ll_canvas *c, double width, double height)
+{
+    if (c == NULL) return;
+    assert(c->format == LL_PICTURE_PDF);
+    c->call.cairo_show_page(c->cairo);
+    c->call.cairo_pdf_surface_set_size(c->surface, width, height);
+    paint_white(c);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

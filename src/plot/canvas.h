@@ -19,6 +19,8 @@
 
 #include "plot/picture.h"
 
+#include <stdbool.h>
+
 typedef struct ll_canvas ll_canvas;
 
 /* The format is that of the path's end (plot/picture.h). The file appears, or is replaced, by
@@ -27,6 +29,11 @@ typedef struct ll_canvas ll_canvas;
  */
 llap_status ll_canvas_create(const char *path, double width, double height, ll_canvas **out);
 llap_status ll_canvas_commit(ll_canvas *c);
+
+/* Only a PDF has pages: ends this one and starts another, white, of that size. */
+bool ll_canvas_has_pages(const ll_canvas *c);
+void ll_canvas_next_page(ll_canvas *c, double width, double height);
+
 void        ll_canvas_destroy(ll_canvas *c); /* NULL is fine */
 
 void ll_canvas_rect(ll_canvas *c, double x, double y, double w, double h, ll_colour colour);

@@ -22,6 +22,17 @@ llap_status ll_canvas_commit(ll_canvas *c)
     return ll_fail(LLAP_EUNSUPPORTED, "no pictures: built without cairo");
 }
 
+bool ll_canvas_has_pages(const ll_canvas *c)
+{
+    (void)c;
+    return false;
+}
+
+void ll_canvas_next_page(ll_canvas *c, double width, double height)
+{
+    (void)c, (void)width, (void)height;
+}
+
 void ll_canvas_destroy(ll_canvas *c) { (void)c; }
 
 void ll_canvas_rect(ll_canvas *c, double x, double y, double w, double h, ll_colour colour)

@@ -20,7 +20,8 @@ typedef struct page {
     const ll_fans *f;
     ll_zone       *zone;
     ll_canvas     *canvas;
-    int64_t        n, columns, rows;
+    const ll_fan  *fan; /* [n] of this page, of all the one at first */
+    int64_t        first, n, columns, rows;
     double         field_width, field_height; /* with title and labels */
     double        *x, *y;                     /* scratch: twice the longest series */
 } page;
@@ -144,7 +145,7 @@ static void draw_range(const ll_chart *c, const ll_fan *fan)
 static bool any_outside(const page *g)
 {
     for (int64_t i = 0; i < g->n; i++)
-        if (g->f->fan[i].beyond[0] || g->f->fan[i].beyond[1]) return true;
+        if (g->fan[i].beyond[0] || g->fan[i].beyond[1]) return true;
     return false;
 }
 
@@ -189,7 +190,7 @@ static void draw_title(page *g, const ll_chart *c, const ll_fan *fan)
 
 static void draw_field(page *g, int64_t i)
 {
-    const ll_fan *fan = &g->f->fan[i];
+    const ll_fan *fan = &g->fan[i];
     ll_chart      c = { .canvas = g->canvas,
                         .top = HEAD + (double)(i / g->columns) * g->field_height + TITLE_ROOM,
                         .height = g->field_height - TITLE_ROOM - FOOT_ROOM };
@@ -224,24 +225,23 @@ static void draw_field(page *g, int64_t i)
 static bool any_truth(const page *g)
 {
     for (int64_t i = 0; i < g->n; i++) {
-        const ll_fan *fan = &g->f->fan[i];
+        const ll_fan *fan = &g->fan[i];
         if (fan->n_seen > 0 && fan->seen_time[fan->n_seen - 1] > fan->origin) return true;
     }
     return false;
 }
 
 /* Every variable's name ends in its unit, " (ppb)" or " [ppb]". */
-static bool units_named(const ll_fans *f)
+static bool units_named(const page *g)
 {
-    for (int64_t i = 0; i < f->n && i < LL_FAN_FIELDS; i++) {
-        const size_t n = strlen(f->fan[i].variable);
-        const char   end = n < 4 ? '\0' : f->fan[i].variable[n - 1];
-        const char  *open = end == ')'   ? strrchr(f->fan[i].variable, '(')
-                            : end == ']' ? strrchr(f->fan[i].variable, '[')
-                                         : NULL;
-        if (open == NULL || open == f->fan[i].variable || open[-1] != ' ') return false;
+    for (int64_t i = 0; i < g->n; i++) {
+        const char  *name = g->fan[i].variable;
+        const size_t n = strlen(name);
+        const char   end = n < 4 ? '\0' : name[n - 1];
+        const char *open = end == ')' ? strrchr(name, '(') : end == ']' ? strrchr(name, '[') : NULL;
+        if (open == NULL || open == name || open[-1] != ' ') return false;
     }
-    return f->n > 0;
+    return g->n > 0;
 }
 
 /* The names of the scenarios, and what their lines are. */
@@ -273,14 +273,18 @@ static void draw_head(page *g)
     ll_canvas_text(g->canvas, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK,
                    forecast ? "Forecast" : "Filled gaps");
     snprintf(text, sizeof text, "%stime (%s)",
-             units_named(f) ? "" : "values in units of the data; ",
+             units_named(g) ? "" : "values in units of the data; ",
              f->axis.kind == LL_AXIS_CALENDAR ? zone.text
              : unit.text[0] == '\0'           ? "as in the data"
                                               : unit.text);
     if (f->n > g->n) {
         const size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, "; the first %lld of %lld series", (long long)g->n,
-                 (long long)f->n);
+        if (f->n_fans < f->n || !ll_canvas_has_pages(g->canvas))
+            snprintf(text + n, sizeof text - n, "; the first %lld of %lld series", (long long)g->n,
+                     (long long)f->n);
+        else
+            snprintf(text + n, sizeof text - n, "; series %lld to %lld of %lld",
+                     (long long)g->first + 1, (long long)(g->first + g->n), (long long)f->n);
     }
     ll_canvas_text(g->canvas, PAGE - BETWEEN, 30, LL_TEXT_RIGHT, LL_CHART_SMALL, LL_COLOUR_GREY,
                    text);
@@ -295,26 +299,32 @@ static void draw_head(page *g)
         snprintf(text, sizeof text, "%.3g %%", 100 * f->cover[b]);
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, band_colour[b], text);
     }
-    if (f->n > 0 && f->fan[0].n_paths > 0)
+    if (g->n > 0 && g->fan[0].n_paths > 0)
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, band_colour[2], "paths");
     if (any_outside(g))
         x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, range_colour, "end of the training range");
     ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, missing_colour, "no measurement");
 }
 
-static void lay_out(page *g)
+/* The page that begins with series number first. */
+static void lay_out(page *g, int64_t first)
 {
-    g->n = g->f->n < LL_FAN_FIELDS ? g->f->n : LL_FAN_FIELDS;
+    const int64_t left = g->f->n_fans - first;
+    g->first = first;
+    g->fan = g->f->fan + first;
+    g->n = left < LL_FAN_FIELDS ? left : LL_FAN_FIELDS;
     g->columns = g->n <= 3 ? 1 : g->n <= 8 ? 2 : 3;
     g->rows = g->n == 0 ? 1 : (g->n + g->columns - 1) / g->columns;
     g->field_width = (double)(PAGE - LEFT) / (double)g->columns;
     g->field_height = g->n <= 1 ? 340 : 230;
 }
 
+static double height_of(const page *g) { return HEAD + (double)g->rows * g->field_height; }
+
 static llap_status make_room(page *g)
 {
     int64_t most = 1;
-    for (int64_t i = 0; i < g->n; i++) {
+    for (int64_t i = 0; i < g->f->n_fans; i++) {
         if (g->f->fan[i].n > most) most = g->f->fan[i].n;
         if (g->f->fan[i].n_seen > most) most = g->f->fan[i].n_seen;
     }
@@ -323,22 +333,31 @@ static llap_status make_room(page *g)
     return g->x == NULL || g->y == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
+static void draw_page(page *g)
+{
+    draw_head(g);
+    for (int64_t i = 0; i < g->n; i++) draw_field(g, i);
+    if (g->n == 0)
+        ll_canvas_text(g->canvas, LEFT, HEAD + 24, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_INK,
+                       "nothing was asked for");
+}
+
 llap_status ll_plot_fans(const ll_fans *f, const char *path)
 {
     page        g = { .f = f };
     const char *zone = f->axis.zone;
-    lay_out(&g);
+    lay_out(&g, 0);
     llap_status st = make_room(&g);
     if (st == LLAP_OK && f->axis.kind == LL_AXIS_CALENDAR && zone[0] != '\0')
         st = ll_zone_create(zone, strlen(zone), NULL, &g.zone);
-    if (st == LLAP_OK)
-        st = ll_canvas_create(path, PAGE, HEAD + (double)g.rows * g.field_height, &g.canvas);
+    if (st == LLAP_OK) st = ll_canvas_create(path, PAGE, height_of(&g), &g.canvas);
     if (st == LLAP_OK) {
-        draw_head(&g);
-        for (int64_t i = 0; i < g.n; i++) draw_field(&g, i);
-        if (g.n == 0)
-            ll_canvas_text(g.canvas, LEFT, HEAD + 24, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_INK,
-                           "nothing was asked for");
+        draw_page(&g);
+        while (ll_canvas_has_pages(g.canvas) && g.first + g.n < f->n_fans) {
+            lay_out(&g, g.first + g.n);
+            ll_canvas_next_page(g.canvas, PAGE, height_of(&g));
+            draw_page(&g);
+        }
         st = ll_canvas_commit(g.canvas);
     }
     ll_canvas_destroy(g.canvas);

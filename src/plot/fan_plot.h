@@ -7,6 +7,7 @@
  * Where answers lie outside the range of training, a line shows the end of that range. Stretches
  * without a measurement, longer than usual between the measurements of the field, are
  * grey, and a forecast without any says so. The unit is that in the variable's name, "no2 (ppb)".
+ * A PDF has LL_FAN_FIELDS fields on each page, other pictures have the first of them alone.
  * Scenarios share a field, each with a line for the middle and two thin ones for its widest band.
  * Bands and lines are told apart with every kind of colour vision. */
 #ifndef LL_PLOT_FAN_PLOT_H
@@ -15,7 +16,7 @@
 #include "data/panel.h"
 
 #define LL_FAN_BANDS 4     /* of a field, at most */
-#define LL_FAN_FIELDS 12   /* of a picture, at most */
+#define LL_FAN_FIELDS 12   /* of a page, at most */
 #define LL_FAN_SCENARIOS 6 /* of a field, at most */
 
 typedef enum ll_fan_kind { LL_FAN_FORECAST, LL_FAN_IMPUTATION } ll_fan_kind;
@@ -45,8 +46,9 @@ typedef struct ll_fan { /* one field; borrowed, times increasing */
 typedef struct ll_fans {
     ll_fan_kind        kind;
     ll_axis            axis;
-    const ll_fan      *fan; /* [n], the first LL_FAN_FIELDS are drawn */
-    int64_t            n;
+    const ll_fan      *fan; /* [n_fans], all on pages of a PDF, else the first LL_FAN_FIELDS */
+    int64_t            n_fans;
+    int64_t            n; /* series that there are: n_fans or more */
     int                n_bands;
     double             cover[LL_FAN_BANDS]; /* share of each band, 0.95 */
     const char        *middle;              /* "median", "mean" */

@@ -15,6 +15,7 @@
 #include "predict/view/fill_view.h"
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
+#include "predict/view/only.h"
 #include "predict/view/queries.h"
 #include "predict/view/series.h"
 #include "predict/view/static_view.h"
@@ -27,9 +28,9 @@
 typedef struct asked {
     const llap_model       *m;
     const llap_panel       *p;
-    const int64_t          *var;    /* [n_targets] */
-    const uint8_t          *rows;   /* [n_rows] those of given times; NULL: all */
-    uint8_t                *beyond; /* [n_rows] later than every reading; NULL: none. Owned */
+    const int64_t          *var;      /* [n_targets] */
+    const uint8_t          *rows;     /* [n_rows] those of given times; NULL: all */
+    uint8_t                *left_out; /* [n_rows] not asked about; NULL: none. Owned */
     const llap_impute_opts *o;
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
@@ -51,21 +52,28 @@ static ll_anchor_from from_of(const asked *k)
 static bool asked_of(const asked *k, int64_t row, int64_t target)
 {
     if (k->rows != NULL) return k->rows[row] != 0;
-    if (k->beyond != NULL && k->beyond[row]) return false;
+    if (k->left_out != NULL && k->left_out[row]) return false;
     return k->o->all || !ll_panel_observed(k->p, row, k->var[target]);
 }
 
-/* Rows behind the last reading of an entity that hold known inputs alone are no gaps: the future is
- * asked for by forecasts. */
-static llap_status find_beyond(asked *k)
+/* Rows of entities that are not asked about, and those behind the last reading of an entity that
+ * hold known inputs alone: they are no gaps, the future is asked for by forecasts. */
+static llap_status find_left_out(asked *k)
 {
     const llap_panel *p = k->p;
-    if (k->m->frame.n_known == 0 || k->rows != NULL) return LLAP_OK;
-    k->beyond = ll_new((size_t)p->n_rows, sizeof *k->beyond);
-    if (k->beyond == NULL) return LLAP_ENOMEM;
+    const char       *only = k->o->only;
+    llap_status       st = ll_only_check(only, p);
+    if (st != LLAP_OK || k->rows != NULL) return st;
+    if (only == NULL && k->m->frame.n_known == 0) return LLAP_OK;
+    k->left_out = ll_new((size_t)p->n_rows, sizeof *k->left_out);
+    if (k->left_out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t read = ll_observed_until(p, e, k->var, k->m->frame.n_targets);
-        for (int64_t r = p->start[e] + read; r < p->start[e + 1]; r++) k->beyond[r] = 1;
+        int64_t first = p->start[e];
+        if (ll_only_has(only, p->entity[e]))
+            first = k->m->frame.n_known == 0
+                        ? p->start[e + 1]
+                        : first + ll_observed_until(p, e, k->var, k->m->frame.n_targets);
+        for (int64_t r = first; r < p->start[e + 1]; r++) k->left_out[r] = 1;
     }
     return LLAP_OK;
 }
@@ -394,7 +402,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
                               : ll_backend_choose(o->device, o->precision, &k.backend);
     if (st == LLAP_OK) st = ll_target_columns(m, p, var);
     k.var = var;
-    if (st == LLAP_OK) st = find_beyond(&k);
+    if (st == LLAP_OK) st = find_left_out(&k);
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, NULL, o->log);
     k.place = to;
     k.view = &view;
@@ -412,7 +420,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
         *out = NULL;
     }
     ll_fill_view_deinit(&view);
-    ll_free(k.beyond);
+    ll_free(k.left_out);
     ll_free(to);
     ll_free(var);
     return st;
@@ -425,6 +433,8 @@ static llap_status impute_times(const llap_model *m, const llap_panel *panel,
     ll_query_times times;
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
+    if (o->only != NULL)
+        return ll_fail(LLAP_EOPTION, "only: what `times` asks about names the entities itself");
     if (o->times != NULL && o->query != NULL)
         return ll_fail(LLAP_EOPTION, "query: cannot be combined with times");
     llap_status st = o->query != NULL ? ll_query_times_take(panel, o->query, &times)

@@ -11,6 +11,7 @@
 #include "predict/forecaster.h"
 #include "predict/pool.h"
 #include "predict/view/frame.h"
+#include "predict/view/only.h"
 #include "predict/view/span.h"
 #include "predict/view/static_view.h"
 #include "score/against.h"
@@ -101,6 +102,19 @@ static llap_status no_window(const ll_split *s, ll_part part)
                    "validation, %lld for testing",
                    ll_part_name(part), (long long)s->n[LL_PART_TRAIN], (long long)s->n[LL_PART_VAL],
                    (long long)s->n[LL_PART_TEST]);
+}
+
+/* The windows [*n] of the entities that are asked about. LLAP_EINVAL: there are none. */
+static llap_status take_only(const evaluation *e, ll_forecast_window *list, int64_t *n)
+{
+    const int64_t all = *n;
+    if (e->only == NULL) return LLAP_OK;
+    *n = 0;
+    for (int64_t i = 0; i < all; i++)
+        if (ll_only_has(e->only, e->panel->entity[list[i].entity])) list[(*n)++] = list[i];
+    if (*n > 0) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "only: none of the %lld %s windows is of these entities",
+                   (long long)all, ll_part_name(e->part));
 }
 
 /* Somebody's forecasts: read, and the windows [*n] left that they cover. LLAP_EINVAL: none. */
@@ -203,6 +217,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     in->w = list;
     in->n = st == LLAP_OK ? split->n[e->part] : 0;
     in->leads = ll_leads_of_frame(&m->frame);
+    if (st == LLAP_OK) st = take_only(e, list, &in->n);
     if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, list, &in->n);
     int n = n_own;
     if (e->theirs != NULL) f[n++] = &theirs.f;
@@ -233,7 +248,8 @@ static llap_status list_and_score(scoring_input *in, evaluation *e, const ll_hid
     if (st == LLAP_OK) st = run_scoring(in, e, f, n, g->n_own);
     const llap_panel *p = e->panel;
     for (int64_t i = 0; e->keep != NULL && st == LLAP_OK && i < p->n_entities; i++)
-        for (int64_t c = p->start[i] * p->n_vars; st == LLAP_OK && c < p->start[i + 1] * p->n_vars;
+        for (int64_t c = p->start[i] * p->n_vars;
+             st == LLAP_OK && c < p->start[i + 1] * p->n_vars && ll_only_has(e->only, p->entity[i]);
              c++)
             if (g->all[c] && ll_row_part(e->m, p, i, c / p->n_vars) == e->part &&
                 ll_model_target(e->m, p->var[c % p->n_vars]) < 0)
@@ -266,6 +282,7 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
     in->lead = g.lead;
     in->hidden = g.hidden;
     in->leads = g.leads;
+    if (st == LLAP_OK) st = take_only(e, g.w, &in->n);
     if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, g.w, &in->n);
     if (st == LLAP_OK) st = list_and_score(in, e, &g, f, n);
     ll_against_deinit(&theirs);
@@ -365,6 +382,7 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     e->hidden = o->hidden;
     e->theirs = o->against;
     e->keep = o->keep;
+    e->only = o->only;
     e->keep_samples = o->keep_samples != 0;
     e->total = o->total;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap, .run = 1, .seed = (uint64_t)o->seed };
@@ -387,6 +405,7 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
 {
     llap_status st = ll_check_axis(m, panel);
     if (st == LLAP_OK) st = use_options(o, e, look);
+    if (st == LLAP_OK) st = ll_only_check(o->only, panel);
     if (st == LLAP_OK && !e->impute && o->gaps != LLAP_EVALUATE_GAPS_RANDOM)
         st = ll_fail(LLAP_EOPTION, "gaps: is for task impute, not for forecasts");
     if (st == LLAP_OK && !e->impute && o->hidden != NULL)

@@ -25,6 +25,7 @@ typedef struct evaluation {
     const char       *windows; /* file for the scores of every window; NULL: none */
     const char       *theirs;  /* file of somebody's forecasts, scored beside; NULL: none */
     const char       *keep;    /* file for the model's forecasts; NULL: none */
+    const char       *only;    /* entities that are scored; NULL: all */
     bool              keep_samples;
     int64_t           n_uncovered; /* windows that theirs do not cover: left out, for everyone */
 
