@@ -34,7 +34,7 @@ llap_status ll_canvas_commit(ll_canvas *c);
 bool ll_canvas_has_pages(const ll_canvas *c);
 void ll_canvas_next_page(ll_canvas *c, double width, double height);
 
-void        ll_canvas_destroy(ll_canvas *c); /* NULL is fine */
+void ll_canvas_destroy(ll_canvas *c); /* NULL is fine */
 
 void ll_canvas_rect(ll_canvas *c, double x, double y, double w, double h, ll_colour colour);
 void ll_canvas_line(ll_canvas *c, double x0, double y0, double x1, double y1, double width,

@@ -16,9 +16,9 @@ typedef struct ll_tick {
     char   label[32];
 } ll_tick;
 
-/* Times from first to first + length (> 0), at most most (2 .. LL_TICKS_MAX) of them, of hours of few
- * days half as many more: on the clock of zone (NULL: UTC) for a calendar, else in units of the axis. Returns
- * how many. */
+/* Times from first to first + length (> 0), at most most (2 .. LL_TICKS_MAX) of them, of hours of
+ * few days half as many more: on the clock of zone (NULL: UTC) for a calendar, else in units of the
+ * axis. Returns how many. */
 int ll_ticks_time(const ll_axis *axis, const ll_zone *zone, int64_t first, uint64_t length,
                   int most, ll_tick *out);
 
