@@ -265,6 +265,29 @@ int64_t ll_panel_count_observed(const llap_panel *p)
     return n;
 }
 
+bool ll_panel_is_static(const llap_panel *p, int64_t v)
+{
+    bool  differs = false, often = false, any = false;
+    float one = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        bool  first = true;
+        float own = 0;
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            if (!ll_panel_observed(p, r, v)) continue;
+            const float x = p->value[r * p->n_vars + v];
+            if (!first && x != own) return false;
+            often = often || !first;
+            own = x;
+            first = false;
+        }
+        if (first) continue;
+        differs = differs || (any && own != one);
+        one = own;
+        any = true;
+    }
+    return differs && often;
+}
+
 size_t ll_panel_bytes(const llap_panel *p)
 {
     const ll_panel_blocks *b = p->owned;

@@ -105,6 +105,9 @@ llap_status ll_panel_units_carry(const llap_panel *p, llap_panel *to);
 
 int64_t ll_panel_count_observed(const llap_panel *p);
 
+/* Is the variable the same in all rows of each entity, and different between them: age, size? */
+bool ll_panel_is_static(const llap_panel *p, int64_t v);
+
 /* Bytes that the panel holds on the heap, names included. */
 size_t ll_panel_bytes(const llap_panel *p);
 

@@ -29,7 +29,7 @@ static const char *const glitches[] = {
 static const llap_option train_options[] = {
     OPTION_TEXT(LIST, target, NULL, "variables to forecast (default: all)"),
     OPTION_TEXT(LIST, known, NULL, "columns that are given for the future too: forecasts of the weather, plans, prices"),
-    OPTION_NAMED(TEXT, "static", statics, "numbers and categories of an entity that never change: a CSV file (a / in it, or .csv, .tsv, .gz at its end) with one row an entity, or columns of the data"),
+    OPTION_NAMED(TEXT, "static", statics, "numbers and categories of an entity that never change: a CSV file (a / in it, or .csv, .tsv, .gz at its end) with one row an entity, or columns of the data; none: none (default: columns of the data that never change within an entity, where they help)"),
     OPTION_TEXT(TEXT, holidays, NULL, "public holidays: a country, such as DE or US, or a CSV file of dates"),
     OPTION_TEXT(LIST, inputs, NULL, "variables that the stack looks at beside the targets (default: all)"),
     OPTION_TEXT(TEXT, context, NULL, "how far to look back: 14d, or 336 steps"),

@@ -1,5 +1,6 @@
 #include "train/statics.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -14,7 +15,8 @@ static bool is_missing(const ll_static_column *c, int64_t e)
     return c->words ? c->word[e] == NULL : isnan(c->number[e]);
 }
 
-static void say_columns(const llap_panel *p, const ll_static_table *t, const llap_log *log)
+static void say_columns(const llap_panel *p, const ll_static_table *t, bool found,
+                        const llap_log *log)
 {
     char   text[320] = "";
     size_t at = 0;
@@ -22,7 +24,8 @@ static void say_columns(const llap_panel *p, const ll_static_table *t, const lla
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s (%s)", i > 0 ? ", " : "",
                                ll_text_show(t->name[i]).text,
                                t->column[i].words ? "categories" : "numbers");
-    ll_logf(log, LLAP_LOG_INFO, "static inputs: %s", text);
+    ll_logf(log, LLAP_LOG_INFO, "static inputs%s: %s%s", found ? ", found in the data" : "", text,
+            found ? "; `static` none does without" : "");
     for (int32_t i = 0; i < t->n; i++) {
         int64_t missing = 0;
         for (int64_t e = 0; e < p->n_entities; e++) missing += is_missing(&t->column[i], e);
@@ -53,15 +56,36 @@ static llap_status leave_targets(const llap_panel *p, const llap_train_opts *o,
     return kept > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "static: no column is left to forecast");
 }
 
-llap_status ll_train_statics(const llap_panel *p, const llap_train_opts *o, int64_t *target,
-                             int64_t *n_targets, ll_static_table *t)
+/* Those that the data has by itself; of few entities nothing is learned. */
+static llap_status find_columns(const llap_panel *p, const llap_train_opts *o,
+                                const ll_train_columns *of, ll_static_table *t)
+{
+    enum { ENTITIES = 8 };
+    const int64_t n = *of->n_targets + of->n_known;
+    if (p->n_entities < ENTITIES || o->profile == LLAP_TRAIN_PROFILE_REFERENCE) return LLAP_OK;
+    int64_t *skip = ll_new((size_t)n, sizeof *skip);
+    if (skip == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        skip[i] = i < *of->n_targets ? of->target[i] : of->known[i - *of->n_targets];
+    const llap_status st = ll_static_table_find(t, p, skip, n);
+    ll_free(skip);
+    return st;
+}
+
+llap_status ll_train_statics(const llap_panel *p, const llap_train_opts *o,
+                             const ll_train_columns *of, ll_static_table *t)
 {
     *t = (ll_static_table){ 0 };
-    if (o->statics == NULL) return LLAP_OK;
+    if (o->statics != NULL && strcmp(o->statics, "none") == 0) return LLAP_OK;
+    if (o->statics == NULL) {
+        const llap_status found = find_columns(p, o, of, t);
+        if (found == LLAP_OK && t->n > 0) say_columns(p, t, true, o->log);
+        return found;
+    }
     llap_status st = ll_static_table_init(t, p, o->statics);
     if (st == LLAP_OK && !ll_static_is_file(o->statics))
-        st = leave_targets(p, o, t, target, n_targets);
-    if (st == LLAP_OK) say_columns(p, t, o->log);
+        st = leave_targets(p, o, t, of->target, of->n_targets);
+    if (st == LLAP_OK) say_columns(p, t, false, o->log);
     return st;
 }
 

@@ -284,7 +284,9 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
     if (st == LLAP_OK && f->n_known > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
-    if (st == LLAP_OK) st = ll_train_statics(p, o, l->var, &f->n_targets, &l->statics);
+    if (st == LLAP_OK)
+        st = ll_train_statics(
+            p, o, &(ll_train_columns){ l->var, &f->n_targets, l->known, f->n_known }, &l->statics);
     if (st == LLAP_OK && l->statics.n > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "static: the reference profile has no anchors to use it");
     if (st == LLAP_OK && o->holidays != NULL) st = check_holidays(p, o, l->reference);

@@ -166,6 +166,49 @@ llap_status ll_static_table_init(ll_static_table *t, const llap_panel *p, const 
     return ll_static_is_file(text) ? init_file(t, p, text) : init_list(t, p, text);
 }
 
+/* ---- found ---- */
+
+/* Two entities share a word on average, at least, and not all of them one. */
+static bool tells_kinds(const llap_panel *p, int64_t words)
+{
+    const char *const *word = (const char *const *)p->words->word[words];
+    int64_t            known = 0, different = 0;
+    if (p->words->changes[words] != NULL || word == NULL) return false;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        bool first = word[e] != NULL;
+        known += first;
+        for (int64_t b = 0; b < e && first; b++)
+            first = word[b] == NULL || strcmp(word[b], word[e]) != 0;
+        different += first;
+        if (2 * different > p->n_entities) return false;
+    }
+    return different > 1 && 2 * different <= known;
+}
+
+static bool is_skipped(const llap_panel *p, const char *name, const int64_t *skip, int64_t n_skip)
+{
+    for (int64_t i = 0; i < n_skip; i++)
+        if (strcmp(p->var[skip[i]], name) == 0) return true;
+    return false;
+}
+
+llap_status ll_static_table_find(ll_static_table *t, const llap_panel *p, const int64_t *skip,
+                                 int64_t n_skip)
+{
+    const uint32_t n_words = p->words == NULL ? 0 : p->words->n;
+    llap_status    st = LLAP_OK;
+    bool           found;
+    *t = (ll_static_table){ 0 };
+    for (int64_t v = 0; st == LLAP_OK && v < p->n_vars && t->n < LL_STATIC_COLUMNS; v++)
+        if (ll_panel_find_words(p, p->var[v]) < 0 && !is_skipped(p, p->var[v], skip, n_skip) &&
+            ll_panel_is_static(p, v))
+            st = take_panel(t, p, p->var[v], &found);
+    for (uint32_t c = 0; st == LLAP_OK && c < n_words && t->n < LL_STATIC_COLUMNS; c++)
+        if (!is_skipped(p, p->words->name[c], skip, n_skip) && tells_kinds(p, c))
+            st = take_panel(t, p, p->words->name[c], &found);
+    return st;
+}
+
 /* ---- what a model asks for ---- */
 
 /* The last column against what training had. */

@@ -28,6 +28,12 @@ bool ll_static_is_file(const char *text);
  * that the data does not have, or that changes within an entity. */
 llap_status ll_static_table_init(ll_static_table *t, const llap_panel *p, const char *text);
 
+/* All columns of the data that never change within an entity and differ between entities, numbers
+ * and words, but variables of skip [n_skip] and words that are as good as names: fewer than two
+ * entities share one. The first LL_STATIC_COLUMNS of them. */
+llap_status ll_static_table_find(ll_static_table *t, const llap_panel *p, const int64_t *skip,
+                                 int64_t n_skip);
+
 /* The columns that the model names, from the file (NULL: none), else from the panel; one that is
  * nowhere is missing for all. LLAP_EINVAL, LLAP_EFORMAT: as above, or words for numbers. */
 llap_status ll_static_table_for(ll_static_table *t, const llap_model *m, const llap_panel *p,

@@ -77,30 +77,6 @@ static llap_status parse_names(const char *what, const llap_panel *p, const char
     return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "%s: no name given", what);
 }
 
-/* A number that is the same in all rows of each entity and differs between them: age, size. */
-static bool is_of_entities(const llap_panel *p, int64_t v)
-{
-    bool  differs = false, often = false, any = false;
-    float one = 0;
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        bool  first = true;
-        float own = 0;
-        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
-            if (!ll_panel_observed(p, r, v)) continue;
-            const float x = p->value[r * p->n_vars + v];
-            if (!first && x != own) return false;
-            often = often || !first;
-            own = x;
-            first = false;
-        }
-        if (first) continue;
-        differs = differs || (any && own != one);
-        one = own;
-        any = true;
-    }
-    return differs && often;
-}
-
 llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_log *log,
                              int64_t **out, int64_t *n)
 {
@@ -111,7 +87,7 @@ llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_l
     for (int64_t i = 0; i < *n; i++) {
         const int64_t v = (*out)[i];
         if (ll_panel_find_words(p, p->var[v]) >= 0) list_name(codes, sizeof codes, p->var[v]);
-        else if (is_of_entities(p, v)) list_name(fixed, sizeof fixed, p->var[v]);
+        else if (ll_panel_is_static(p, v)) list_name(fixed, sizeof fixed, p->var[v]);
         else (*out)[kept++] = v;
     }
     *n = kept;
@@ -121,9 +97,7 @@ llap_status ll_targets_parse(const llap_panel *p, const char *text, const llap_l
     if (codes[0] != '\0')
         ll_logf(log, LLAP_LOG_INFO, "not forecast, as they are categories: %s", codes);
     if (fixed[0] != '\0')
-        ll_logf(log, LLAP_LOG_INFO,
-                "not forecast, as they never change within an entity: %s; may be "
-                "static inputs",
+        ll_logf(log, LLAP_LOG_INFO, "not forecast, as they never change within an entity: %s",
                 fixed);
     return LLAP_OK;
 }
