@@ -63,6 +63,16 @@ static void put_turns(ll_json_writer *w, const ll_stack *s)
     ll_json_close(w, ']');
 }
 
+/* What each costs where it is missing; nothing where that was not measured. */
+static void put_costs(ll_json_writer *w, const ll_stack *s)
+{
+    const int64_t n = s->layout.inputs;
+    if (n == 0 || isnan(s->input[0].cost)) return;
+    ll_json_open(w, "cost", '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, s->input[i].cost);
+    ll_json_close(w, ']');
+}
+
 void ll_stack_write(ll_json_writer *w, const ll_stack *s)
 {
     const int64_t V = ll_stack_variables(&s->layout);
@@ -75,6 +85,7 @@ void ll_stack_write(ll_json_writer *w, const ll_stack *s)
     for (int64_t i = 0; i < s->layout.inputs; i++) ll_json_put_string(w, NULL, s->input[i].name);
     ll_json_close(w, ']');
     put_turns(w, s);
+    put_costs(w, s);
     put_doubles(w, "mean", s->mean, V);
     put_doubles(w, "sd", s->sd, V);
     put_doubles(w, "limit", s->limit, V);
@@ -348,6 +359,18 @@ static llap_status copy_text(const char *text, char **out)
     return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
+static llap_status get_costs(const ll_json *j, ll_stack *s)
+{
+    const size_t n = (size_t)s->layout.inputs;
+    if (!ll_json_has(j, "stack.cost")) return LLAP_OK;
+    double     *cost = ll_new(n, sizeof *cost);
+    llap_status st = cost == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = get_doubles(j, "stack.cost", -1, 1e9, n, cost);
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) s->input[i].cost = cost[i];
+    ll_free(cost);
+    return st;
+}
+
 static llap_status get_inputs(const ll_json *j, const ll_model_frame *f, const char **name,
                               ll_stack *s)
 {
@@ -378,6 +401,7 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
 {
     llap_status st = get_numbers(j, s);
     if (st == LLAP_OK) st = get_inputs(j, f, input, s);
+    if (st == LLAP_OK) st = get_costs(j, s);
     if (st == LLAP_OK) st = get_tables(t, s, n_tensors);
     if (st == LLAP_OK) st = get_statics(t, f, s, n_tensors);
     if (st == LLAP_OK) st = ll_json_need(j, "stack.members");
@@ -394,8 +418,8 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
 llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_model_frame *f,
                           ll_stack **out, size_t *n_tensors)
 {
-    static const char *const more[] = { "inputs", "turn",    "by",      "mean", "sd",
-                                        "limit",  "weights", "members", NULL };
+    static const char *const more[] = { "inputs", "turn",  "by",      "cost",    "mean",
+                                        "sd",     "limit", "weights", "members", NULL };
     head                     h = { 0 };
     const char             **input = NULL;
     size_t                   n = 0;

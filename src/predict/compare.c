@@ -208,11 +208,17 @@ typedef struct name_list {
     size_t at;
 } name_list;
 
-static void list_missing(name_list *l, const llap_panel *p, const char *name)
+/* cost: a share of CRPS, or NaN where it was not measured. */
+static void list_missing(name_list *l, const llap_panel *p, const char *name, double cost)
 {
+    char said[64] = "";
     if (name == NULL || ll_panel_find_var(p, name) >= 0 || l->at >= sizeof l->text) return;
-    l->at += (size_t)snprintf(l->text + l->at, sizeof l->text - l->at, "%s'%s'",
-                              l->at == 0 ? "" : ", ", ll_text_show(name).text);
+    if (cost >= 0.0005)
+        snprintf(said, sizeof said, " (in training CRPS was up to %.2g %% higher without it)",
+                 100 * cost);
+    else if (!isnan(cost)) snprintf(said, sizeof said, " (it gained nothing in training)");
+    l->at += (size_t)snprintf(l->text + l->at, sizeof l->text - l->at, "%s'%s'%s",
+                              l->at == 0 ? "" : ", ", ll_text_show(name).text, said);
 }
 
 /* Columns that networks were trained to look at. A direction is two inputs of one name. */
@@ -220,10 +226,10 @@ static void compare_inputs(const llap_model *m, const llap_panel *p, const llap_
 {
     name_list l = { 0 };
     for (int64_t i = 0; m->network != NULL && i < m->network->n_inputs; i++)
-        list_missing(&l, p, m->network->input[i]);
+        list_missing(&l, p, m->network->input[i], (double)NAN);
     for (int64_t i = 0; m->stack != NULL && i < m->stack->layout.inputs; i++)
         if (m->stack->input[i].turn != LL_STACK_COSINE)
-            list_missing(&l, p, m->stack->input[i].name);
+            list_missing(&l, p, m->stack->input[i].name, m->stack->input[i].cost);
     if (l.at > 0)
         ll_logf(log, LLAP_LOG_WARNING,
                 "inputs of training that the data does not have: %s; the networks take them as "

@@ -217,6 +217,25 @@ static void answers_text(FILE *out, const llap_model *m)
     fprintf(out, "%s\n", text[m->network->config.features.answer_source]);
 }
 
+/* Those that cost most where they are missing. */
+static void input_costs_text(FILE *out, const ll_stack *s)
+{
+    enum { SHOWN = 5 };
+    double below = HUGE_VAL;
+    for (int n = 0; n < SHOWN; n++) {
+        int64_t most = -1;
+        for (int64_t i = 0; i < s->layout.inputs; i++)
+            if (s->input[i].turn != LL_STACK_COSINE && s->input[i].cost < below &&
+                s->input[i].cost >= 0.0005 && (most < 0 || s->input[i].cost > s->input[most].cost))
+                most = i;
+        if (most < 0) break;
+        below = s->input[most].cost;
+        fprintf(out, "%s'%s' %.2g %%", n == 0 ? "  CRPS is higher, at most, without " : ", ",
+                ll_text_show(s->input[most].name).text, 100 * below);
+    }
+    if (below < HUGE_VAL) fprintf(out, "\n");
+}
+
 static void stack_text(FILE *out, const ll_stack *s)
 {
     if (s->weight[0] >= 1) {
@@ -235,6 +254,7 @@ static void stack_text(FILE *out, const ll_stack *s)
         if (s->member[k].used)
             fprintf(out, "  %-8s %6.2f %10.4f %8lld\n", ll_stack_kind_names[k], s->weight[1 + k],
                     s->member[k].score, (long long)s->member[k].steps);
+    input_costs_text(out, s);
 }
 
 /* What kind of values, and the bounds of answers; nothing where there is nothing to say. */

@@ -41,27 +41,32 @@ typedef struct sink {
     float                 *x;
     ll_stack_column       *column; /* or NULL: they are counted */
     int                    n;
+    int64_t                variable; /* whose columns are put, or 0 */
 } sink;
 
 static void put_column(sink *k, double x, ll_stack_column c)
 {
+    c.variable = k->variable;
     if (k->x != NULL) k->x[k->n] = (float)x;
     if (k->column != NULL) k->column[k->n] = c;
     k->n++;
 }
 
-static void put(sink *k, double x) { put_column(k, x, (ll_stack_column){ LL_STACK_PLAIN, 0, 0 }); }
+static void put(sink *k, double x)
+{
+    put_column(k, x, (ll_stack_column){ .role = LL_STACK_PLAIN });
+}
 static void put_level(sink *k, double x)
 {
-    put_column(k, x, (ll_stack_column){ LL_STACK_PLAIN, true, 0 });
+    put_column(k, x, (ll_stack_column){ .role = LL_STACK_PLAIN, .level = true });
 }
 static void put_relative(sink *k, double x)
 {
-    put_column(k, x, (ll_stack_column){ LL_STACK_RELATIVE, 0, 0 });
+    put_column(k, x, (ll_stack_column){ .role = LL_STACK_RELATIVE });
 }
 static void put_flag(sink *k, bool x)
 {
-    put_column(k, x, (ll_stack_column){ LL_STACK_PLAIN, 0, true });
+    put_column(k, x, (ll_stack_column){ .role = LL_STACK_PLAIN, .flag = true });
 }
 
 static const ll_trace nothing = { 0 };
@@ -96,10 +101,10 @@ static void put_lead(sink *k)
 
 static void put_anchor(sink *k)
 {
-    put_column(k, k->q->median, (ll_stack_column){ LL_STACK_MEDIAN, true, 0 });
-    put_column(k, k->q->spread, (ll_stack_column){ LL_STACK_ANCHOR, 0, 0 });
-    put_column(k, log(k->q->spread), (ll_stack_column){ LL_STACK_ANCHOR, 0, 0 });
-    put_column(k, k->q->skew, (ll_stack_column){ LL_STACK_ANCHOR, 0, 0 });
+    put_column(k, k->q->median, (ll_stack_column){ .role = LL_STACK_MEDIAN, .level = true });
+    put_column(k, k->q->spread, (ll_stack_column){ .role = LL_STACK_ANCHOR });
+    put_column(k, log(k->q->spread), (ll_stack_column){ .role = LL_STACK_ANCHOR });
+    put_column(k, k->q->skew, (ll_stack_column){ .role = LL_STACK_ANCHOR });
 }
 
 static void put_own(sink *k)
@@ -192,6 +197,7 @@ static void put_variables(sink *k)
         const ll_trace *r = k->all == NULL ? &nothing : &k->all[c];
         const double    now = at(k, r, 0), usual = over(k, r, l->context).mean;
         const double    mean = clock ? over(k, r, l->longer).mean : usual;
+        k->variable = c;
         put_level(k, now);
         put_level(k, mean);
         if (clock) put(k, now - usual);
@@ -201,6 +207,7 @@ static void put_variables(sink *k)
         if (l->irregular)
             put(k, (k->q->origin - ll_trace_last(r, k->q->origin, k->oldest)) / l->step);
     }
+    k->variable = 0;
 }
 
 /* What is known about the time of the query (now, over the day before it, against what was usual in

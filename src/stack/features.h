@@ -66,8 +66,9 @@ typedef enum ll_stack_role {
 
 typedef struct ll_stack_column {
     ll_stack_role role;
-    bool          level; /* tells the level of a series, by which a season could be recognised */
-    bool          flag;  /* 0 or 1, not to be standardised */
+    bool          level;    /* tells the level of a series, by which a season could be recognised */
+    bool          flag;     /* 0 or 1, not to be standardised */
+    int64_t       variable; /* whose other readings it tells of, by its place; 0: none of them */
 } ll_stack_column;
 
 /* How many columns there are; column may be NULL. */

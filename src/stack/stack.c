@@ -40,6 +40,7 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
     }
     s->sd = s->mean + V;
     s->limit = s->sd + V;
+    for (size_t i = 0; i < V - C; i++) s->input[i].cost = (double)NAN;
     for (size_t i = 0; i < near; i++) s->neighbour[i] = -1;
     s->weight[0] = 1;
     *out = s;

@@ -57,7 +57,9 @@ typedef enum ll_stack_turn { LL_STACK_STRAIGHT, LL_STACK_SINE, LL_STACK_COSINE }
 typedef struct ll_stack_input {
     char         *name; /* owned */
     ll_stack_turn turn;
-    char         *by; /* owned; NULL: of length 1 */
+    char         *by;   /* owned; NULL: of length 1 */
+    double        cost; /* by what share CRPS out of fold grows, at most, where it is missing; NaN:
+                           not measured. Of inputs that are not known ones */
 } ll_stack_input;
 
 typedef struct ll_stack_member {

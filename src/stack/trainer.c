@@ -99,6 +99,12 @@ static llap_status move_rows(ll_stack_trainer *t)
     return st == LLAP_OK ? ll_device_put(t->how.backend, t->y, t->rows.y, y) : st;
 }
 
+llap_status ll_stack_trainer_renew(ll_stack_trainer *t)
+{
+    const size_t x = (size_t)(t->rows.n * t->rows.width) * sizeof(float);
+    return ll_device_put(t->how.backend, t->x, t->rows.x, x);
+}
+
 llap_status ll_stack_trainer_start(ll_stack_trainer *t)
 {
     ll_params_init(t->params, t->how.seed);

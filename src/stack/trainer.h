@@ -57,6 +57,9 @@ llap_status ll_stack_trainer_step(ll_stack_trainer *t, int64_t step, double *los
  * held back by no fold stay as they are. */
 llap_status ll_stack_trainer_answers(ll_stack_trainer *t, double *quantile);
 
+/* The rows' x has changed: answers from here on are about what it is now. */
+llap_status ll_stack_trainer_renew(ll_stack_trainer *t);
+
 /* Adds to sum [LL_STACK_LEVELS] the sorted quantiles start + z, less start. */
 void ll_stack_add_sorted(const double *start, const float *z, double *sum);
 

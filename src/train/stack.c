@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/sort.h"
 #include "stack/pool.h"
 #include "train/stack_set.h"
@@ -205,9 +206,64 @@ static llap_status say_time(member_run *r, const llap_train_opts *o, const ll_re
     return ll_stack_trainer_start(r->trainer);
 }
 
+/* ---- what a missing input costs ---- */
+
+/* The rows as they are where an input of this name was never read; NULL: as they were. */
+static llap_status hide_input(member_run *r, const char *name)
+{
+    const ll_stack_set     *f = r->f;
+    const ll_stack         *s = f->stack;
+    const ll_stack_columns *c = &s->member[r->kind].columns;
+    const int64_t           first = s->layout.targets;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < f->n; i++) {
+        float *row = r->x + i * c->width, *missing = row + c->n;
+        ll_stack_columns_put(c, &f->raw[i], row);
+        for (int64_t k = 0; name != NULL && k < c->n; k++) {
+            const int64_t v = c->kind[k].variable - first;
+            const bool    hidden = v >= 0 && strcmp(s->input[v].name, name) == 0;
+            if (hidden) row[k] = 0.0f;
+            if (c->missing[k] != 0 && hidden) *missing = 1.0f;
+            missing += c->missing[k] != 0;
+        }
+    }
+    return ll_stack_trainer_renew(r->trainer);
+}
+
+/* Score of the member where each input is missing, [inputs]. What it last answered is lost. */
+static llap_status score_without(member_run *r, const llap_train_opts *o, double *without)
+{
+    const ll_stack *s = r->f->stack;
+    llap_status     st = LLAP_OK;
+    for (int64_t i = 0; i < s->layout.inputs && st == LLAP_OK; i++) {
+        const bool same = i > 0 && strcmp(s->input[i].name, s->input[i - 1].name) == 0;
+        without[i] = same ? without[i - 1] : 0;
+        if (same) continue; /* the other half of a direction */
+        st = ll_report(o->progress, &(llap_progress_event){ r->name, i, s->layout.inputs, "inputs",
+                                                            s->input[i].name });
+        if (st == LLAP_OK) st = hide_input(r, s->input[i].name);
+        if (st == LLAP_OK) st = member_score(r, &without[i]);
+    }
+    return st;
+}
+
+/* Of the pool. CRPS is convex in the quantiles, so that the pool's is at most the weighted mean of
+ * its members'; both sides of the comparison are such means. */
+static void settle_costs(ll_stack *s, const double *without)
+{
+    double with = s->weight[0] * s->anchor_score;
+    for (int k = 0; k < LL_STACK_KINDS; k++) with += s->weight[1 + k] * s->member[k].score;
+    for (int64_t i = 0; i < s->layout.inputs; i++) {
+        double lost = s->weight[0] * s->anchor_score;
+        for (int k = 0; k < LL_STACK_KINDS; k++)
+            lost += s->weight[1 + k] * without[k * s->layout.inputs + i];
+        s->input[i].cost = with > 0 && isfinite(lost) ? lost / with - 1 : 0;
+    }
+}
+
 static llap_status train_member(ll_training_run *run, ll_stack_set *f, ll_stack_kind kind,
                                 const llap_train_opts *o, const ll_recipe_stack *how,
-                                const ll_backend *backend, double *moves)
+                                const ll_backend *backend, double *moves, double *without)
 {
     static const ll_backend floats = { .name = "floats", .real_bytes = sizeof(float) };
     ll_stack_member        *m = &f->stack->member[kind];
@@ -240,6 +296,7 @@ static llap_status train_member(ll_training_run *run, ll_stack_set *f, ll_stack_
     for (int64_t i = 0; i < f->n && st == LLAP_OK; i++)
         ll_stack_moves_of(f->stack, kind, &f->raw[i], i, r.quantile + i * LL_STACK_LEVELS,
                           ll_stack_set_score, f, moves + i * LL_STACK_LEVELS);
+    if (st == LLAP_OK) st = score_without(&r, o, without);
     member_deinit(&r);
     return st;
 }
@@ -367,14 +424,19 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
                                  const ll_recipe_stack *how, const ll_backend *backend)
 {
     const size_t each = (size_t)f->n * LL_STACK_LEVELS;
+    const size_t inputs = (size_t)f->stack->layout.inputs;
     double      *moves = ll_new(LL_STACK_KINDS, each * sizeof *moves);
-    llap_status  st = moves == NULL ? LLAP_ENOMEM : LLAP_OK;
+    double      *without = ll_new(LL_STACK_KINDS, inputs * sizeof *without);
+    llap_status  st = moves == NULL || without == NULL ? LLAP_ENOMEM : LLAP_OK;
     f->stack->anchor_score = score_anchor(f);
     for (int64_t c = 0; c < f->stack->layout.targets && st == LLAP_OK; c++) st = fit_scale(f, c);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
-        st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each);
+        st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each,
+                          without + (size_t)k * inputs);
     if (st == LLAP_OK) st = settle(f, moves, how->shrink);
+    if (st == LLAP_OK) settle_costs(f->stack, without);
     ll_free(moves);
+    ll_free(without);
     if (st != LLAP_OK) return st;
     say_weights(f->stack, o->log);
     drop_idle(f->stack);
