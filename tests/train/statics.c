@@ -155,7 +155,7 @@ static double off(const double *median, int first, int n)
 static void a_file_tells_the_level_of_new_entities(void **state)
 {
     (void)state;
-    llap_model *without = train_with(NULL, LLAP_TRAIN_SPLIT_TIME);
+    llap_model *without = train_with("none", LLAP_TRAIN_SPLIT_TIME);
     double      with[MOST], none[MOST], seen[2][MOST];
     assert_int_equal(model->frame.n_statics, 2);
     assert_non_null(model->anchor[0]->chain->statics);
@@ -204,7 +204,7 @@ static void validation_takes_them_where_entities_are_split(void **state)
 {
     (void)state;
     llap_model *with = train_with(table, LLAP_TRAIN_SPLIT_ENTITY);
-    llap_model *none = train_with(NULL, LLAP_TRAIN_SPLIT_ENTITY);
+    llap_model *none = train_with("none", LLAP_TRAIN_SPLIT_ENTITY);
     assert_non_null(with->anchor[0]->chain->statics);
     assert_true(with->anchor[0]->chain->statics->every);
     assert_true(with->anchor[0]->valid_crps < .99 * none->anchor[0]->valid_crps);
@@ -291,7 +291,7 @@ static void mistakes_are_named(void **state)
     o.statics = in_folder("words.csv");
     CHECK_FAIL(llap_forecast(model, strangers, &o, &a), LLAP_EFORMAT,
                "'area' of entity 's40': expected a number, found 'wide'");
-    llap_model *without = train_with(NULL, LLAP_TRAIN_SPLIT_TIME);
+    llap_model *without = train_with("none", LLAP_TRAIN_SPLIT_TIME);
     CHECK_FAIL(llap_forecast(without, strangers, &o, &a), LLAP_EOPTION, "without static inputs");
     llap_model_destroy(without);
 }
