@@ -228,7 +228,7 @@ static void measure(const numbers *x, size_t n, double limit, double *mean, doub
     for (int pass = 0; pass < 2; pass++) {
         for (size_t e = 0; e < n; e++) {
             const ll_series *s = &x->series[e];
-            ll_glitch_mark_past(s->y, s->n, limit, x->drop);
+            ll_glitch_mark_past(s->y, s->n, (ll_glitch_rule){ .limit = limit }, x->drop);
             for (size_t i = 0; i < s->n; i++) {
                 if (isnan(s->y[i]) || x->drop[i]) continue;
                 if (pass == 0) count++, sum += s->y[i];

@@ -4,6 +4,7 @@
 #include "anchor/chain/glitch.h"
 #include "anchor/drift.h"
 #include "anchor/model.h"
+#include "bed.h"
 #include "dense.h"
 
 #include <float.h>
@@ -74,17 +75,66 @@ static void glitches(void **state)
     (void)state;
     const double y[] = { 1, 2, 1.5, 2.2, 90, 1.8, 2.1, 1.9, 80 };
     bool         drop[9];
-    ll_glitch_mark(y, 9, 20, 1, drop);
+    ll_glitch_mark(y, 9, (ll_glitch_rule){ 20, 1, 0 }, drop);
     for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4 || i == 8);
-    ll_glitch_mark(y, 9, 20, 5, drop);
+    ll_glitch_mark(y, 9, (ll_glitch_rule){ 20, 5, 0 }, drop);
     for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4);
-    ll_glitch_mark(y, 9, 0, 1, drop);
+    ll_glitch_mark(y, 9, (ll_glitch_rule){ 0, 1, 0 }, drop);
     for (int i = 0; i < 9; i++) assert_false(drop[i]);
-    ll_glitch_mark(y + 4, 4, 20, 1, drop); /* too few to say */
+    ll_glitch_mark(y + 4, 4, (ll_glitch_rule){ 20, 1, 0 }, drop); /* too few to say */
     for (int i = 0; i < 4; i++) assert_false(drop[i]);
     const double gaps[] = { 90, NAN, 2, 1.5, NAN, 2.2, 3, 2.5 }; /* the first of a window */
-    ll_glitch_mark(gaps, 8, 20, 1, drop);
+    ll_glitch_mark(gaps, 8, (ll_glitch_rule){ 20, 1, 0 }, drop);
     for (int i = 0; i < 8; i++) assert_int_equal(drop[i], i == 0);
+}
+
+/* What has risen above all of a training of positive values moves by shares of where it is now. */
+static void limits_of_glitches_grow_with_the_level(void **state)
+{
+    (void)state;
+    const double         y[] = { 100, 130, 95, 120, 1000, 110, 90, 125, 160 };
+    const ll_glitch_rule stays = { 20, 1, 0 }, grows = { 20, 1, 50 };
+    bool                 drop[9];
+    ll_glitch_mark(y, 9, stays, drop);
+    assert_true(drop[2] && drop[4] && drop[6] && drop[8]);
+    ll_glitch_mark(y, 9, grows, drop);
+    for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4);
+    ll_glitch_mark_past(y, 9, grows, drop);
+    for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4);
+    double low[9], one[9]; /* within the range of training nothing changes */
+    bool   same[9];
+    for (int i = 0; i < 9; i++) low[i] = y[i] / 2.5, one[i] = -low[i];
+    ll_glitch_mark(low, 9, stays, drop);
+    ll_glitch_mark(low, 9, grows, same);
+    assert_memory_equal(drop, same, sizeof drop);
+    ll_glitch_mark(one, 9, grows, same); /* nor below 0 */
+    assert_memory_equal(drop, same, sizeof drop);
+}
+
+/* A price that trains around 10 and ends around 200: steps of a tenth are no glitches there, and a
+ * reading of 65535 is one. */
+static void a_risen_price_has_no_glitches(void **state)
+{
+    (void)state;
+    enum { N = 1000, TRAIN = 600 };
+    static double t[N], y[N];
+    static bool   drop[N];
+    dice          d = { 11 };
+    for (int i = 0; i < N; i++) {
+        t[i] = i;
+        y[i] = 10 * exp((i < TRAIN ? 0 : 3.0 * (i - TRAIN) / (N - TRAIN)) + .05 * roll_normal(&d));
+    }
+    const ll_series train = { .n = TRAIN, .t = t, .y = y };
+    ll_chain_opts   o = LL_CHAIN_DEFAULT;
+    ll_chain       *c = NULL;
+    o.curve = LL_CURVE_TAILS;
+    o.climate = false;
+    CHECK_OK(ll_chain_fit(&train, 1, &o, &c));
+    assert_true(c->glitch[0] > 0 && c->glitch[0] < 10);
+    y[900] = 65535;
+    ll_chain_mark(c, 0, y, N, drop);
+    for (int i = 0; i < N; i++) assert_int_equal(drop[i], i == 900);
+    ll_chain_destroy(c);
 }
 
 /* A shift is no glitch from its third reading on, and glitches leave no trace in the scales. */
@@ -199,49 +249,6 @@ static void weekly_profile(void **state)
 }
 
 /* ---- whole fits ---- */
-
-enum { ROWS = 1500, ORIGINS = 2000 };
-typedef struct bed {
-    double    t[ROWS], y[ROWS];
-    ll_series series;
-    ll_origin train[ORIGINS], valid[ORIGINS];
-    size_t    rows;
-} bed;
-
-/* 70 % of the rows train, the next 10 % choose. */
-static ll_anchor_model *fit_bed(bed *b, double context, double horizon, bool hourly)
-{
-    const size_t train = ROWS * 7 / 10, test = ROWS * 8 / 10;
-    size_t       n_train = 0, n_valid = 0;
-    b->series = (ll_series){ .n = ROWS, .t = b->t, .y = b->y };
-    b->rows = train;
-    for (size_t i = 0; i < test; i++) {
-        const double gap = b->t[1] - b->t[0], t = b->t[i];
-        if (t - b->t[0] < context) continue;
-        if (t + horizon <= b->t[train - 1]) b->train[n_train++] = (ll_origin){ 0, t };
-        else if (i >= train && i % 3 == 0 && t + horizon <= b->t[test - 1] + gap / 2)
-            b->valid[n_valid++] = (ll_origin){ 0, t };
-    }
-    ll_anchor_model_opts o = LL_ANCHOR_MODEL_DEFAULT;
-    o.spec = (ll_anchor_spec){ .context = context, .horizon = horizon };
-    o.chain.curve = LL_CURVE_TAILS;
-    o.chain.climate = false;
-    if (!hourly) CHECK_OK(ll_anchor_kernel_spaced(2, context, 4, &o.start));
-    o.fit.learn_omega = !hourly;
-    o.kappa = 4;
-    o.fit.n_steps = 80;
-    o.fit.n_rows = 16;
-    const ll_anchor_data d = { .series = &b->series,
-                               .n_series = 1,
-                               .train_rows = &b->rows,
-                               .train = b->train,
-                               .n_train = n_train,
-                               .valid = b->valid,
-                               .n_valid = n_valid };
-    ll_anchor_model     *m = NULL;
-    CHECK_OK(ll_anchor_model_fit(&d, &o, &m));
-    return m;
-}
 
 /* Forecasts from row `now` on: median and 95 % interval of each. */
 static void ask_bed(const bed *b, const ll_anchor_model *m, size_t now, size_t n, double *low,
@@ -399,6 +406,8 @@ int main(void)
         cmocka_unit_test(tangent_tails),
         cmocka_unit_test(logarithm),
         cmocka_unit_test(glitches),
+        cmocka_unit_test(limits_of_glitches_grow_with_the_level),
+        cmocka_unit_test(a_risen_price_has_no_glitches),
         cmocka_unit_test(glitches_of_training),
         cmocka_unit_test(no_walls),
         cmocka_unit_test(weekly_profile),

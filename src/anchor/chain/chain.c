@@ -163,18 +163,25 @@ double ll_chain_unit(const ll_chain *c, size_t e, double z)
     return ll_chain_unit_of(c, e, ll_chain_y_back(c, e, z));
 }
 
+static ll_glitch_rule rule_of(const ll_chain *c, size_t e)
+{
+    return (ll_glitch_rule){ .limit = c->glitch[e],
+                             .end = c->glitch_end,
+                             .top = c->low[e] > 0.0 ? c->high[e] : 0.0 };
+}
+
 void ll_chain_mark(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop)
 {
     if (e > c->n_series) e = c->n_series;
     if (c->glitch == NULL) memset(drop, 0, n * sizeof *drop);
-    else ll_glitch_mark(y, n, c->glitch[e], c->glitch_end, drop);
+    else ll_glitch_mark(y, n, rule_of(c, e), drop);
 }
 
 void ll_chain_mark_past(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop)
 {
     if (e > c->n_series) e = c->n_series;
     if (c->glitch == NULL) memset(drop, 0, n * sizeof *drop);
-    else ll_glitch_mark_past(y, n, c->glitch[e], drop);
+    else ll_glitch_mark_past(y, n, rule_of(c, e), drop);
 }
 
 /* Slope of Yeo-Johnson, never 0. */

@@ -38,9 +38,9 @@ static void trail_add(trail *t, size_t at, double y)
     t->seen++;
 }
 
-/* Calls visit for each observed value of y with its distance from the median around it; last: one
- * of the last two. */
-typedef void (*visit)(void *user, size_t at, double r, bool last);
+/* Calls visit for each observed value of y with the median around it and its distance from that;
+ * last: one of the last two. */
+typedef void (*visit)(void *user, size_t at, double middle, double r, bool last);
 
 static void walk(const double *y, size_t n, visit to, void *user)
 {
@@ -51,40 +51,49 @@ static void walk(const double *y, size_t n, visit to, void *user)
         if (t.seen < AROUND) continue;
         const double middle = median(t.y, AROUND);
         for (int k = t.seen == AROUND ? 0 : HALF; k <= HALF; k++)
-            to(user, t.at[k], t.y[k] - middle, false);
+            to(user, t.at[k], middle, t.y[k] - middle, false);
     }
     if (t.seen < AROUND) return;
     const double middle = median(t.y, AROUND);
-    for (int k = HALF + 1; k < AROUND; k++) to(user, t.at[k], t.y[k] - middle, true);
+    for (int k = HALF + 1; k < AROUND; k++) to(user, t.at[k], middle, t.y[k] - middle, true);
+}
+
+/* How far from the median around it a value may be. */
+static double limit_at(const ll_glitch_rule *rule, double middle)
+{
+    return rule->top > 0.0 && middle > rule->top ? rule->limit * (middle / rule->top) : rule->limit;
 }
 
 typedef struct marker {
-    double limit, end;
-    bool  *drop;
+    ll_glitch_rule rule;
+    bool          *drop;
 } marker;
 
-static void mark(void *user, size_t at, double r, bool last)
+static void mark(void *user, size_t at, double middle, double r, bool last)
 {
     const marker *m = user;
-    m->drop[at] = fabs(r) > (last ? m->end * m->limit : m->limit);
+    const double  limit = limit_at(&m->rule, middle);
+    m->drop[at] = fabs(r) > (last ? m->rule.end * limit : limit);
 }
 
-void ll_glitch_mark(const double *y, size_t n, double limit, double end, bool *drop)
+void ll_glitch_mark(const double *y, size_t n, ll_glitch_rule rule, bool *drop)
 {
     memset(drop, 0, n * sizeof *drop);
-    if (limit == 0.0) return;
-    marker m = { limit, end, drop };
+    if (rule.limit == 0.0) return;
+    marker m = { rule, drop };
     walk(y, n, mark, &m);
 }
 
-void ll_glitch_mark_past(const double *y, size_t n, double limit, bool *drop)
+void ll_glitch_mark_past(const double *y, size_t n, ll_glitch_rule rule, bool *drop)
 {
     trail t = { 0 };
     for (size_t i = 0; i < n; i++) {
         drop[i] = false;
         if (isnan(y[i])) continue;
         trail_add(&t, i, y[i]);
-        drop[i] = limit > 0.0 && t.seen >= AROUND && fabs(y[i] - median(t.y, AROUND)) > limit;
+        if (!(rule.limit > 0.0) || t.seen < AROUND) continue;
+        const double middle = median(t.y, AROUND);
+        drop[i] = fabs(y[i] - middle) > limit_at(&rule, middle);
     }
 }
 
@@ -95,10 +104,11 @@ typedef struct sizes {
     size_t  n_r, n_y;
 } sizes;
 
-static void keep_size(void *user, size_t at, double r, bool last)
+static void keep_size(void *user, size_t at, double middle, double r, bool last)
 {
     sizes *s = user;
     (void)at;
+    (void)middle;
     (void)last;
     s->r[s->n_r++] = fabs(r);
 }

@@ -59,7 +59,7 @@ static llap_status read_series(const ll_stack_view *v, const llap_panel *p, int6
     const size_t    rows = (size_t)(p->start[e + 1] - p->start[e]);
     size_t          n = 0;
     ll_stack_readings(at, p, e, y);
-    ll_glitch_mark_past(y, rows, s->limit[c], drop);
+    ll_glitch_mark_past(y, rows, (ll_glitch_rule){ .limit = s->limit[c] }, drop);
     for (size_t i = 0; i < rows; i++) n += !isnan(y[i]) && !drop[i];
     const llap_status st = ll_trace_init(out, n);
     for (size_t i = 0; st == LLAP_OK && i < rows; i++)
