@@ -14,6 +14,8 @@
 #include <math.h>
 #include <stdio.h>
 
+static const double INNOVATION_NU = 1e-5; /* least noise, where the unit is that of training */
+
 /* Draws the windows of each step for ll_anchor_fit. */
 typedef struct drawer {
     const ll_anchor_data       *data;
@@ -83,6 +85,9 @@ static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_
     fit.before = a->before;
     fit.n_steps = a->n_steps;
     fit.learn_omega = a->learn_omega;
+    /* The floor is a share of the window's variance. In innovation scale, of all of training, it
+     * would be as much as a walk moves in a step. */
+    if (a->start.innovation) fit.nu_floor = fmin(fit.nu_floor, INNOVATION_NU);
     drawer d = { .data = data,
                  .opts = o,
                  .rows = rows,

@@ -9,19 +9,24 @@
  * 1 %. Where much of validation lies outside the range of training, or the levels of most of its
  * windows do once climate and known inputs are off, a series that is always positive takes the best
  * of its logarithms unless that clearly loses: what grows goes on growing by shares. Where the
- * values themselves lie outside, the best logarithm is also tried without a climate. */
+ * values themselves lie outside, the best logarithm is also tried without a climate.
+ *
+ * Validation is one period, and prices differ from period to period. Where a walk is not far from
+ * what it chose, many periods are asked (walk_choose.c). */
 #include "anchor/drift.h"
 
 #include "anchor/chain/quantile.h"
+#include "anchor/walk_choose.h"
 
 #include "base/alloc.h"
 
 #include <assert.h>
 #include <math.h>
 
-static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
-static const double OUT_SOME = 0.01, OUT_MUCH = 0.1;    /* shares of validation values */
-static const double LEVELS_MOST = 0.5;                  /* share of validation windows */
+static const double GAIN = 0.01, LOG_LOSS = 0.03;    /* shares of the CRPS */
+static const double OUT_SOME = 0.01, OUT_MUCH = 0.1; /* shares of validation values */
+static const double LEVELS_MOST = 0.5;               /* share of validation windows */
+static const double NEAR = 1.25; /* CRPS of a walk by that of what validation chose */
 static const double LEVEL_START = 25.0, DAMPING = 0.02; /* damping times the horizon */
 
 int64_t anchor_drift_steps(const ll_anchor_model_opts *o)
@@ -115,12 +120,14 @@ llap_status anchor_levels_outside(const ll_anchor_data *d, const ll_anchor_model
     return st;
 }
 
-/* Mean square of the steps of u over their gaps in training, the largest held down. */
-static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, double *out)
+/* Mean square of the steps of u over their gaps in training, the largest held down; and the mean
+ * gap. */
+static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, double *out,
+                                 double *gap)
 {
     size_t rows = 0, n = 0;
     for (size_t e = 0; e < d->n_series; e++) rows += train_rows(d, e);
-    double *x = ll_new(rows, sizeof *x), sum = 0.0;
+    double *x = ll_new(rows, sizeof *x), sum = 0.0, time = 0.0;
     if (x == NULL) return LLAP_ENOMEM;
     for (size_t e = 0; e < d->n_series; e++) {
         const ll_series *s = &d->series[e];
@@ -129,17 +136,21 @@ static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, dou
             if (isnan(s->y[i])) continue;
             const double u = ll_chain_u_given(c, e, ll_chain_mean(c, e, s->in, s->t[i]),
                                               ll_chain_z(c, e, s->y[i]));
-            if (!isnan(last) && s->t[i] > at) x[n++] = (u - last) * (u - last) / (s->t[i] - at);
+            if (!isnan(last) && s->t[i] > at) {
+                x[n++] = (u - last) * (u - last) / (s->t[i] - at);
+                time += s->t[i] - at;
+            }
             last = u;
             at = s->t[i];
         }
     }
-    *out = 1.0;
+    *out = *gap = 1.0;
     if (n > 0) {
         ll_sort_doubles(x, n);
         const double most = ll_quantile(x, n, .99);
         for (size_t i = 0; i < n; i++) sum += fmin(x[i], most);
         *out = fmax(sum / (double)n, 1e-12);
+        *gap = time / (double)n;
     }
     ll_free(x);
     return LLAP_OK;
@@ -170,20 +181,33 @@ llap_status anchor_mean_scale(const ll_anchor_data *d, const ll_anchor_model *m,
 /* ---- candidates ---- */
 
 enum kind { NONE, LEVEL, SLOPE, WALK };
+enum { FIRST_NUMBER = 8, FIRST_EARLY = 60 }; /* others are those of other contests */
+
+typedef struct what {
+    ll_curve  curve;
+    enum kind kind;
+    bool      innovation;
+    bool      without_climate; /* whatever the base has */
+} what;
+
+/* The best of a curve, walks and others apart. */
+typedef struct place {
+    ll_anchor_model *m; /* owned; NULL: none */
+    what             is;
+} place;
+
+enum { TAILS_WALK, TAILS_OTHER, LOG_WALK, LOG_OTHER, PLACES };
 
 typedef struct contest {
     const ll_anchor_data       *d;
     const ll_anchor_model_opts *o;
     const ll_anchor_model      *base;
-    double                      scale; /* of anchor_mean_scale */
-    double                      out;   /* of share_outside */
+    double                      scale;     /* of anchor_mean_scale */
+    double                      step, gap; /* of step_variance */
+    double                      out;       /* of share_outside */
     bool                        moved; /* most levels of validation lie outside those of training */
     bool                        positive;
-    bool                        without_climate; /* candidates have none, whatever the base has */
-    ll_anchor_model            *best[2][2];      /* owned: [tails, log][walks, others] */
-    double                      log_crps;        /* of the best log; INFINITY: there is none */
-    enum kind                   log_kind;        /* what it is */
-    bool                        log_innovation;
+    place                       best[PLACES];
 } contest;
 
 void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
@@ -203,7 +227,7 @@ void anchor_kernel_scale(ll_anchor_kernel *k, double scale)
     k->q *= scale;
 }
 
-static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovation, double walk)
+static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovation)
 {
     ll_anchor_kernel k = anchor_kernel_still(c->base->kernel);
     if (kind == WALK) {
@@ -211,108 +235,131 @@ static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovati
         k = (ll_anchor_kernel){ .n_terms = 1,
                                 .a = { 1e-4 },
                                 .rho = { 0.1 / c->base->spec.horizon },
-                                .nu = .006,
+                                .nu = 0.01 * c->step * c->gap,
                                 .jitter = jitter };
     }
     if (kind != NONE) anchor_start_level(&k, &c->base->spec, kind == SLOPE);
-    if (kind == WALK) k.q = 0.7 * walk;
+    if (kind == WALK) k.q = 0.7 * c->step;
     k.innovation = innovation;
     if (innovation && kind != WALK) anchor_kernel_scale(&k, c->scale);
     return k;
 }
 
-/* Candidate number i of the contest; *crps becomes its score. */
-static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bool innovation,
-                           double *crps)
+/* number: as its notes have it; i: in the order of steps. */
+static anchor_attempt attempt_of(const contest *c, int number, int i, what w)
 {
-    const int      first = 8; /* numbers below are those of anchor/choose.c */
     anchor_attempt a = {
-        .number = first + i,
+        .number = number,
         .n_steps = anchor_drift_steps(c->o),
         .chain = c->o->chain,
         .kappa = c->base->kappa,
-        .learn_omega = c->o->fit.learn_omega && kind != WALK,
+        .start = start_of(c, w.kind, w.innovation),
+        .learn_omega = c->o->fit.learn_omega && w.kind != WALK,
     };
-    double           walk = 0.0;
-    ll_anchor_model *m = NULL;
-    assert(i >= 0 && a.n_steps > 0);
+    assert(i >= 0 && i < ANCHOR_DRIFTS && a.n_steps > 0);
     a.before = anchor_course_of(c->o, c->d->n_series, true).drift + i * a.n_steps;
-    a.chain.climate = c->base->chain->n_climate > 0 && !c->without_climate;
+    a.chain.climate = c->base->chain->n_climate > 0 && !w.without_climate;
     a.chain.profile = c->base->chain->profile.daily > 0;
     a.chain.periods = c->base->chain->periods;
-    a.chain.curve = curve;
-    llap_status st = LLAP_OK;
-    if (kind == WALK) st = step_variance(c->d, c->base->chain, &walk);
-    a.start = start_of(c, kind, innovation, walk);
-    if (st == LLAP_OK) st = anchor_candidate(c->d, c->o, &a, &m);
+    a.chain.curve = w.curve;
+    return a;
+}
+
+/* Candidate number i of the contest; *crps becomes its score. */
+static llap_status try_one(contest *c, int i, what w, double *crps)
+{
+    ll_anchor_model     *m = NULL;
+    const anchor_attempt a = attempt_of(c, FIRST_NUMBER + i, i, w);
+    const llap_status    st = anchor_candidate(c->d, c->o, &a, &m);
     *crps = st == LLAP_OK && isfinite(m->valid_crps) ? m->valid_crps : INFINITY;
     if (st == LLAP_ENUMERIC) return LLAP_OK; /* no candidate: the base stays */
     if (st != LLAP_OK || isinf(*crps)) {
         ll_anchor_model_destroy(m);
         return st;
     }
-    anchor_prefer(&c->best[curve == LL_CURVE_LOG][kind != WALK], m, 0.0);
-    if (curve == LL_CURVE_LOG && *crps < c->log_crps) {
-        c->log_crps = *crps;
-        c->log_kind = kind;
-        c->log_innovation = innovation;
-    }
+    place *p = &c->best[2 * (w.curve == LL_CURVE_LOG) + (w.kind != WALK)];
+    if (anchor_prefer(&p->m, m, 0.0)) p->is = w;
     return st;
+}
+
+static double crps_of(const ll_anchor_model *m) { return m == NULL ? INFINITY : m->valid_crps; }
+
+/* The better of two places. */
+static int better_of(const contest *c, int a, int b)
+{
+    return crps_of(c->best[b].m) < crps_of(c->best[a].m) ? b : a;
 }
 
 static llap_status try_tails(contest *c, bool *all)
 {
+    const what  more[] = { { LL_CURVE_TAILS, SLOPE, false, false },
+                           { LL_CURVE_TAILS, WALK, true, false } };
     double      level = INFINITY, crps;
-    llap_status st = try_one(c, 0, LL_CURVE_TAILS, LEVEL, false, &level);
-    if (st == LLAP_OK) st = try_one(c, 1, LL_CURVE_TAILS, NONE, true, &crps);
+    llap_status st = try_one(c, 0, (what){ LL_CURVE_TAILS, LEVEL, false, false }, &level);
+    if (st == LLAP_OK) st = try_one(c, 1, (what){ LL_CURVE_TAILS, NONE, true, false }, &crps);
     *all = c->out >= OUT_SOME || c->moved || level < c->base->valid_crps;
-    if (st == LLAP_OK && *all) st = try_one(c, 2, LL_CURVE_TAILS, SLOPE, false, &crps);
-    if (st == LLAP_OK && *all) st = try_one(c, 3, LL_CURVE_TAILS, WALK, true, &crps);
+    for (int i = 0; st == LLAP_OK && *all && i < 2; i++) st = try_one(c, 2 + i, more[i], &crps);
     return st;
 }
 
 static llap_status try_logs(contest *c)
 {
-    const struct {
-        enum kind kind;
-        bool      innovation;
-    } what[] = {
-        { NONE, false }, { LEVEL, false }, { SLOPE, false }, { WALK, true }, { LEVEL, true }
-    };
+    const what  logs[] = { { LL_CURVE_LOG, NONE, false, false },
+                           { LL_CURVE_LOG, LEVEL, false, false },
+                           { LL_CURVE_LOG, SLOPE, false, false },
+                           { LL_CURVE_LOG, WALK, true, false },
+                           { LL_CURVE_LOG, LEVEL, true, false } };
     llap_status st = LLAP_OK;
     double      crps;
-    for (int i = 0; st == LLAP_OK && i < (int)(sizeof what / sizeof *what); i++)
-        st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
+    for (int i = 0; st == LLAP_OK && i < (int)(sizeof logs / sizeof *logs); i++)
+        st = try_one(c, 4 + i, logs[i], &crps);
     /* Of what grows, annual terms take part of the growth for a season. */
     if (st != LLAP_OK || !(c->out > OUT_MUCH) || c->base->chain->n_climate == 0) return st;
-    if (isinf(c->log_crps)) return st;
-    c->without_climate = true;
-    return try_one(c, 9, LL_CURVE_LOG, c->log_kind, c->log_innovation, &crps);
+    const place *best = &c->best[better_of(c, LOG_WALK, LOG_OTHER)];
+    if (best->m == NULL) return st;
+    what w = best->is;
+    w.without_climate = true;
+    return try_one(c, 9, w, &crps);
 }
 
-/* The better of two, either of which may be NULL; takes both. */
-static ll_anchor_model *better_of(ll_anchor_model *a, ll_anchor_model *b)
-{
-    anchor_prefer(&a, b, 0.0);
-    return a;
-}
+/* ---- the verdict ---- */
 
-/* Takes the contest's models into *best, or leaves it. */
-static void settle(contest *c, ll_anchor_model **best)
+/* What validation chooses: a place, or -1, the base. */
+static int settle(const contest *c)
 {
-    assert(c->base == *best);
-    double least = (*best)->valid_crps;
-    for (int k = 0; k < 2; k++)
-        if (c->best[0][k] != NULL) least = fmin(least, c->best[0][k]->valid_crps);
     const bool much = c->out > OUT_MUCH || c->moved;
-    if (much && c->log_crps <= least * (1.0 + LOG_LOSS)) {
-        ll_anchor_model_destroy(better_of(c->best[0][0], c->best[0][1]));
-        ll_anchor_model_destroy(*best);
-        *best = better_of(c->best[1][0], c->best[1][1]);
-        return;
-    }
-    anchor_prefer(best, better_of(c->best[0][1], c->best[1][1]), GAIN);
-    anchor_prefer(best, better_of(c->best[0][0], c->best[1][0]), 0.0);
+    const int  tails = better_of(c, TAILS_WALK, TAILS_OTHER);
+    const int  log = better_of(c, LOG_WALK, LOG_OTHER);
+    const int  walk = better_of(c, TAILS_WALK, LOG_WALK);
+    const int  other = better_of(c, TAILS_OTHER, LOG_OTHER);
+    double     least = c->base->valid_crps;
+    if (much && c->best[log].m != NULL &&
+        crps_of(c->best[log].m) <= fmin(least, crps_of(c->best[tails].m)) * (1.0 + LOG_LOSS))
+        return log;
+    const bool gains = crps_of(c->best[other].m) < least * (1.0 - GAIN);
+    if (gains) least = crps_of(c->best[other].m);
+    if (crps_of(c->best[walk].m) < least) return walk;
+    return gains ? other : -1;
+}
+
+/* Asks many periods where a walk is near to what validation has chosen. */
+static llap_status settle_walks(const contest *c, int *chosen)
+{
+    const bool   walks = *chosen == TAILS_WALK || *chosen == LOG_WALK;
+    const double most = NEAR * (*chosen < 0 ? c->base->valid_crps : crps_of(c->best[*chosen].m));
+    const what   base = { c->base->chain->curve, NONE, false, false };
+    int          at[WALK_RIVALS] = { *chosen }, won = 0;
+    size_t       n = 1;
+    for (int k = TAILS_WALK; k <= LOG_WALK; k += LOG_WALK - TAILS_WALK)
+        if (k != *chosen && crps_of(c->best[k].m) <= most) at[n++] = k;
+    if (n == 1 || c->o->chain.pooled) return LLAP_OK;
+    anchor_attempt a[WALK_RIVALS];
+    for (int k = 0; k < (int)n; k++)
+        a[k] = attempt_of(c, FIRST_EARLY + k, ANCHOR_DRIFTS - WALK_RIVALS + k,
+                          at[k] < 0 ? base : c->best[at[k]].is);
+    const llap_status st = anchor_choose_walk(c->d, c->o, a, n, walks, &won);
+    if (st == LLAP_OK) *chosen = at[won];
+    return st;
 }
 
 /* Are all training values above 0, or not below the least value that the user gave? Counts have a
@@ -328,12 +375,14 @@ static bool may_take_logs(const ll_chain_opts *o, double least)
 llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {
-    contest c = { .d = d, .o = o, .base = *best, .log_crps = INFINITY };
+    contest c = { .d = d, .o = o, .base = *best };
     bool    all = false;
+    int     chosen = -1;
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
     c.positive = may_take_logs(&o->chain, (*best)->chain->low[d->n_series]);
     llap_status st = anchor_mean_scale(d, *best, &c.scale);
+    if (st == LLAP_OK) st = step_variance(d, (*best)->chain, &c.step, &c.gap);
     if (st == LLAP_OK && c.positive && anchor_train_span(d) >= ANCHOR_YEAR) {
         double levels = 0.0;
         st = anchor_levels_outside(d, *best, &levels);
@@ -341,10 +390,13 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
     }
     if (st == LLAP_OK) st = try_tails(&c, &all);
     if (st == LLAP_OK && all && c.positive) st = try_logs(&c);
-    if (st == LLAP_OK) {
-        settle(&c, best);
-        return st;
+    if (st == LLAP_OK) chosen = settle(&c);
+    if (st == LLAP_OK) st = settle_walks(&c, &chosen);
+    if (st == LLAP_OK && chosen >= 0) {
+        ll_anchor_model_destroy(*best);
+        *best = c.best[chosen].m;
+        c.best[chosen].m = NULL;
     }
-    for (int k = 0; k < 4; k++) ll_anchor_model_destroy(c.best[k / 2][k % 2]);
+    for (int k = 0; k < PLACES; k++) ll_anchor_model_destroy(c.best[k].m);
     return st;
 }

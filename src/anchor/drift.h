@@ -47,8 +47,9 @@ int         anchor_period_kernels(const ll_anchor_model_opts *o);
 llap_status anchor_choose_periods(const ll_anchor_data *d, ll_anchor_model_opts *o,
                                   ll_anchor_model **best);
 
-/* Candidates at most, and the steps of each: they start from the kernel of *best. */
-enum { ANCHOR_DRIFTS = 10 };
+/* Fits at most, ten candidates and those of walk_choose.h, and the steps of each: they start from
+ * the kernel of *best. */
+enum { ANCHOR_DRIFTS = 13 };
 int64_t anchor_drift_steps(const ll_anchor_model_opts *o);
 
 /* Puts another curve, drift or scale in the place of *best where validation is clearly for it. */
