@@ -1,4 +1,7 @@
 /* What a model file may say about drifts and periods, and an option about the latter. */
+#include "anchor/process/state.h"
+#include "base/alloc.h"
+#include "base/file.h"
 #include "folder.h"
 #include "sensors.h"
 #include "train/periods.h"
@@ -130,10 +133,67 @@ static void periods_are_read(void **state)
     CHECK_FAIL(ll_train_periods("2,,3", &number, &how), LLAP_EOPTION, "found ''");
 }
 
+/* A file of 0.1 has no curve: its chain clips as ever, `info` says so, and it is written back as it
+ * was. */
+static void files_of_0_1_keep_their_clipped_chain_and_say_so(void **state)
+{
+    (void)state;
+    llap_panel             *p = make_panel("no2", "noise", 1);
+    llap_model             *m = trained(p), *again = NULL;
+    ll_anchor_model        *a = m->anchor[0];
+    ll_chain               *c = a->chain;
+    const ll_anchor_kernel *k = &a->kernel;
+    const char             *path = in_folder("old");
+    char                   *text = NULL, *first = NULL, *second = NULL;
+    size_t                  n, m2;
+    double **const          free_range[] = { &c->low, &c->high, &c->glitch, &c->y_mu, &c->y_sd };
+    for (size_t i = 0; i < sizeof free_range / sizeof *free_range; i++) {
+        ll_free(*free_range[i]);
+        *free_range[i] = NULL;
+    }
+    a->kernel = anchor_kernel_still(*k);
+    a->reach = 0;
+    c->curve = LL_CURVE_CLIPPED;
+    c->z_clip = c->z_hi = 5;
+    c->z_lo = -2;
+    CHECK_OK(llap_model_save(m, path));
+    CHECK_OK(ll_file_read(path, SIZE_MAX, &first, &n));
+    CHECK_OK(llap_model_load(path, &again));
+    const ll_chain *old = again->anchor[0]->chain;
+    assert_int_equal(old->curve, LL_CURVE_CLIPPED);
+    assert_true(old->glitch == NULL && old->high == NULL && again->anchor[0]->kernel.monitor == 0);
+    for (int end = 0; end < 2; end++) { /* no answer lies outside */
+        const ll_law law = { .mean = end ? 1e6 : -1e6, .sd = 1 };
+        assert_float_equal(ll_anchor_quantile(again->anchor[0], 0, &law, 0),
+                           old->mu[0] + old->sd[0] * (end ? 5 : -2), 1e-9 * old->sd[0]);
+    }
+    bool         drop[6];
+    const double spike[] = { 1, 2, 1, 65535, 2, 1 };
+    ll_chain_mark(old, 0, spike, 6, drop);
+    for (int i = 0; i < 6; i++) assert_false(drop[i]);
+    CHECK_OK(llap_model_describe(again, 0, &text));
+    assert_non_null(strstr(text, "clipped scale of an older version"));
+    llap_text_free(text);
+    CHECK_OK(llap_model_describe(again, 1, &text));
+    assert_non_null(strstr(text, "\"clipped\""));
+    llap_text_free(text);
+    CHECK_OK(llap_model_save(again, path));
+    CHECK_OK(ll_file_read(path, SIZE_MAX, &second, &m2));
+    assert_int_equal(n, m2);
+    assert_memory_equal(first, second, n);
+    ll_free(first);
+    ll_free(second);
+    llap_model_destroy(again);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_drifts_are_bounded),
-                                        cmocka_unit_test(periods_are_kept_and_checked),
-                                        cmocka_unit_test(periods_are_read) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_drifts_are_bounded),
+        cmocka_unit_test(files_of_0_1_keep_their_clipped_chain_and_say_so),
+        cmocka_unit_test(periods_are_kept_and_checked), cmocka_unit_test(periods_are_read)
+    };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
