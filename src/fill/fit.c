@@ -29,6 +29,7 @@ static void fitting_deinit(fitting *g)
     for (int v = 0; v < LL_FILL_VARS; v++) {
         ll_free(g->of[v].row);
         ll_free(g->of[v].cell);
+        ll_free(g->of[v].answer);
         ll_free(g->apart[v]);
     }
     ll_free(g->block);
@@ -120,26 +121,36 @@ static double likeness(const fitting *g, const ll_fill_table *t, int64_t e, int6
 }
 
 /* Best first. The table's entities are the filling's. */
-static void find_near(fitting *g)
+static void find_near_of(const fitting *g, int64_t e)
 {
     const ll_filling    *f = g->f;
     const ll_fill_table *t = &g->d->table;
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int64_t e = 0; e < t->n_entities; e++) {
-        double   best[LL_FILL_NEAR] = { 0 };
-        int32_t *near = f->near + t->known[e] * f->n_near;
-        for (int64_t k = 0; k < f->n_near; k++) near[k] = -1;
-        for (int64_t j = 0; j < t->n_entities; j++) {
-            const double r = j == e ? 0 : likeness(g, t, e, j);
-            int64_t      k = f->n_near;
-            while (k > 0 && r > best[k - 1]) k--;
-            if (!(r > 0) || k == f->n_near) continue;
-            for (int64_t i = f->n_near - 1; i > k; i--)
-                best[i] = best[i - 1], near[i] = near[i - 1];
-            best[k] = r;
-            near[k] = (int32_t)t->known[j];
-        }
+    double               best[LL_FILL_NEAR] = { 0 };
+    int32_t             *near = f->near + t->known[e] * f->n_near;
+    for (int64_t k = 0; k < f->n_near; k++) near[k] = -1;
+    for (int64_t j = 0; j < t->n_entities; j++) {
+        const double r = j == e ? 0 : likeness(g, t, e, j);
+        int64_t      k = f->n_near;
+        while (k > 0 && r > best[k - 1]) k--;
+        if (!(r > 0) || k == f->n_near) continue;
+        for (int64_t i = f->n_near - 1; i > k; i--) best[i] = best[i - 1], near[i] = near[i - 1];
+        best[k] = r;
+        near[k] = (int32_t)t->known[j];
     }
+}
+
+static llap_status find_near(fitting *g)
+{
+    enum { AT_ONCE = 8 };
+    const int64_t n = g->d->table.n_entities;
+    llap_status   st = LLAP_OK;
+    for (int64_t first = 0; first < n && st == LLAP_OK; first += AT_ONCE) {
+        const int64_t end = n - first < AT_ONCE ? n : first + AT_ONCE;
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int64_t e = first; e < end; e++) find_near_of(g, e);
+        st = fill_report(g, "neighbours", 0);
+    }
+    return st;
 }
 
 /* ---- hidden cells ---- */
@@ -218,17 +229,23 @@ static llap_status fit_kernel(fitting *g, int64_t v)
     return LLAP_OK;
 }
 
-static void measure_cells(fitting *g, int64_t v)
+static llap_status measure_cells(fitting *g, int64_t v)
 {
     ll_fill_lags l;
     cells       *s = &g->of[v];
+    llap_status  st = LLAP_OK;
     ll_fill_lags_init(&l, &g->f->kernel[v], g->f->step);
+    for (int64_t first = 0; first < s->n && st == LLAP_OK; first += LL_FILL_AT_ONCE) {
+        const int64_t end = s->n - first < LL_FILL_AT_ONCE ? s->n : first + LL_FILL_AT_ONCE;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->n; i++) {
-        const copy *k = fill_copy_of(g, s, i);
-        ll_fill_residuals(g->f, &l, &k->t, k->full, v, s->row[i], g->u[v * k->t.n_rows + s->row[i]],
-                          &s->cell[i]);
+        for (int64_t i = first; i < end; i++) {
+            const copy *k = fill_copy_of(g, s, i);
+            ll_fill_residuals(g->f, &l, &k->t, k->full, v, s->row[i],
+                              g->u[v * k->t.n_rows + s->row[i]], &s->cell[i]);
+        }
+        st = fill_report(g, "covariances", v);
     }
+    return st;
 }
 
 /* b above it is of a long gap. */
@@ -284,6 +301,7 @@ static llap_status leave_blocks_out(fitting *g, int64_t v, const ll_fill_moments
             if (k != b) ll_fill_moments_merge(&others, &m[k]);
         if (st == LLAP_OK) make_covs(&others, g->apart[v] + b * each);
         ll_fill_moments_deinit(&others);
+        if (st == LLAP_OK) st = fill_report(g, "covariances", v);
     }
     return st;
 }
@@ -349,10 +367,16 @@ static llap_status settle_dead(fitting *g)
 {
     const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
     double       *room = ll_new((size_t)each, sizeof *room), sum[2] = { 0 };
-    if (room == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < g->f->n_vars * FILL_BLOCKS; i++)
-        if (g->f->target[i / FILL_BLOCKS] >= 0)
-            judge_dead(g, i / FILL_BLOCKS, (int)(i % FILL_BLOCKS), room, sum);
+    llap_status   st = room == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < g->f->n_vars * FILL_BLOCKS && st == LLAP_OK; i++) {
+        if (g->f->target[i / FILL_BLOCKS] < 0) continue;
+        judge_dead(g, i / FILL_BLOCKS, (int)(i % FILL_BLOCKS), room, sum);
+        st = fill_report(g, "dead sensors", i / FILL_BLOCKS);
+    }
+    if (st != LLAP_OK) {
+        ll_free(room);
+        return st;
+    }
     g->own_dead = sum[1] < 0.98 * sum[0];
     for (int64_t v = 0; v < g->f->n_vars && !g->own_dead; v++) {
         if (g->f->target[v] < 0) continue;
@@ -391,8 +415,8 @@ static llap_status fit_passes(fitting *g)
             st = ll_fill_pass(f, &g->copy[c].t, pass, g->d->progress, g->copy[c].full);
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (pass == 1 && f->target[v] < 0) continue;
-            measure_cells(g, v);
-            if (pass == 0) st = find_far(g, v);
+            st = measure_cells(g, v);
+            if (pass == 0 && st == LLAP_OK) st = find_far(g, v);
             if (st == LLAP_OK) st = fit_cov(g, pass, v, false);
             if (st == LLAP_OK) st = fill_report(g, "covariances", v + 1);
         }
@@ -414,7 +438,7 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool
         fit_scale(&g, v, bend);
         n_targets += f->target[v] >= 0;
     }
-    if (f->n_near > 0) find_near(&g);
+    if (f->n_near > 0) st = find_near(&g);
     for (int c = 0; c < g.n_copies && st == LLAP_OK; c++) st = copy_init(&g, c);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) st = list_cells(&g, v, n_targets);
     if (st == LLAP_OK) st = make_blocks(&g);

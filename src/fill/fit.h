@@ -2,10 +2,10 @@
  *
  *     ll_filling *f;                              names, targets, step and day are the caller's
  *     st = ll_filling_create(n_vars, n_entities, n_near, &f);
- *     if (st == LLAP_OK) st = ll_filling_fit(f, &data, bend, false, &score);
+ *     if (st == LLAP_OK) st = ll_filling_fit(f, &data, bend, true, &score);
  *
- * Twice, with curves and without: the lower score on validation is better, and is fitted once more
- * with trees. */
+ * Twice, with curves and without, each with trees of its own: the lower score on validation is
+ * better. */
 #ifndef LL_FILL_FIT_H
 #define LL_FILL_FIT_H
 
@@ -19,7 +19,7 @@ typedef struct ll_fill_data {
     llap_progress  progress;
 } ll_fill_data;
 
-/* score: mean CRPS of hidden validation cells of targets, in deviations of training; NaN where
+/* score: mean CRPS of hidden validation cells of targets (with trees: but of dead sensors), in deviations of training; NaN where
  * there are none. LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
                            double *score);

@@ -28,7 +28,7 @@ static void rest_cell(const fitting *g, int64_t v, int64_t i, ll_rest *r, int64_
     const cells         *s = &g->of[v];
     const int64_t        row = s->row[i];
     const ll_fill_table *t = &fill_copy_of(g, s, i)->t;
-    const ll_fill_answer a = fill_answer_of(g, v, i);
+    const ll_fill_answer a = s->answer[i];
     const double         week = g->f->day ? 168 : 168 * g->f->step;
     ll_rest_look(g->f, t, v, row, &s->cell[i], &a, r->x + at * r->n_columns);
     r->z[at] = (g->u[v * t->n_rows + row] - a.mean) / a.sd;
@@ -58,10 +58,16 @@ static llap_status rest_init(fitting *g, ll_rest *r)
         !r->distance || !r->dead)
         return LLAP_ENOMEM;
     for (int64_t v = 0, at = 0; v < g->f->n_vars; v++) {
+        const int64_t all = g->of[v].n;
         if (g->f->target[v] < 0) continue;
+        for (int64_t k = 0; k < all; k += LL_FILL_AT_ONCE) {
+            const int64_t end = all - k < LL_FILL_AT_ONCE ? all : k + LL_FILL_AT_ONCE;
 #pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < g->of[v].n; i++) rest_cell(g, v, i, r, at + i);
-        at += g->of[v].n;
+            for (int64_t i = k; i < end; i++) rest_cell(g, v, i, r, at + i);
+            const llap_status st = fill_report(g, "trees", v);
+            if (st != LLAP_OK) return st;
+        }
+        at += all;
     }
     for (int64_t i = 0; i < r->n; i++) sum += r->weight[i];
     for (int64_t i = 0; i < r->n; i++) r->weight[i] *= (double)r->n / sum;
@@ -79,7 +85,7 @@ static llap_status rest_quantiles(const fitting *g, const ll_rest *r, int64_t v,
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         x[i] = r->z[first + i];
         if (!r->dead[first + i]) x[i] = (x[i] - r->median[first + i]) / r->scale[first + i];
-        kind[i] = (int8_t)fill_answer_of(g, v, i).kind;
+        kind[i] = (int8_t)g->of[v].answer[i].kind;
     }
     if (st == LLAP_OK) st = fill_quantiles_of(x, kind, n, q);
     ll_free(x);
@@ -97,7 +103,7 @@ static void rest_scores(const fitting *g, const ll_rest *r, const double *q, boo
         for (int64_t i = 0; g->f->target[v] >= 0 && i < g->of[v].n; i++, at++) {
             const double truth = g->d->table.u[v * g->d->table.n_rows + g->of[v].row[i]] / s->sd;
             if (r->train[at] || r->dead[at] || (!both && r->half[at] == 0)) continue;
-            const ll_fill_answer a = fill_answer_of(g, v, i);
+            const ll_fill_answer a = g->of[v].answer[i];
             for (int k = 0; k < 2; k++) {
                 const double *level_of =
                     (k ? q : g->f->quantile) + (v * LL_FILL_KINDS + a.kind) * LL_FILL_LEVELS;
@@ -142,9 +148,11 @@ llap_status fill_fit_rest(fitting *g, double *score)
         if (st == LLAP_OK) rest_scores(g, &r, q, false, sum);
         g->f->rest = st == LLAP_OK && sum[1] < 0.995 * sum[0];
     }
+    if (st == LLAP_OK) { /* of the same cells with trees and without */
+        rest_scores(g, &r, g->f->rest ? q : g->f->quantile, true, sum);
+        if (sum[2] > 0) *score = sum[g->f->rest] / sum[2];
+    }
     if (g->f->rest) {
-        rest_scores(g, &r, q, true, sum);
-        *score = sum[1] / sum[2];
         memcpy(g->f->quantile, q, n * sizeof *q);
         st = ll_rest_refit(&r, g->d->seed, g->d->progress, g->f->trees);
     } else {

@@ -25,7 +25,8 @@ double ll_fill_crps(const double *q, double truth)
     return 2 * sum;
 }
 
-ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i)
+/* Cell i of a target v, by the closed form; of training by covariances of the other blocks. */
+static ll_fill_answer answer_of(const fitting *g, int64_t v, int64_t i)
 {
     const cells  *s = &g->of[v];
     const int64_t S = ll_fill_slots(g->f), each = g->f->n_groups * LL_FILL_LENGTHS * S * S;
@@ -50,21 +51,45 @@ static double best_power(const double *z, const double *unrest, int64_t n)
     return best;
 }
 
+/* What is left of a cell, in units of its deviation. */
+static double left_of(const cells *s, int64_t i)
+{
+    const ll_fill_cell *c = &s->cell[i];
+    return (c->mean + c->b * c->d[0] - s->answer[i].mean) / s->answer[i].sd;
+}
+
+static llap_status answer_all(fitting *g, int64_t v)
+{
+    cells      *s = &g->of[v];
+    llap_status st = LLAP_OK;
+    s->answer = ll_new((size_t)s->n + 1, sizeof *s->answer);
+    if (s->answer == NULL) return LLAP_ENOMEM;
+    for (int64_t first = 0; first < s->n && st == LLAP_OK; first += LL_FILL_AT_ONCE) {
+        const int64_t end = s->n - first < LL_FILL_AT_ONCE ? s->n : first + LL_FILL_AT_ONCE;
+#pragma omp parallel for schedule(static)
+        for (int64_t i = first; i < end; i++) s->answer[i] = answer_of(g, v, i);
+        st = fill_report(g, "spread", v);
+    }
+    return st;
+}
+
+/* Answers of a target, and how their spread grows with unrest. */
 static llap_status fit_unrest(fitting *g, int64_t v)
 {
     const cells *s = &g->of[v];
     double      *z = ll_new(2 * (size_t)s->n + 2, sizeof *z), *unrest = z + s->n;
-    if (z == NULL) return LLAP_ENOMEM;
     g->f->unrest[v] = 0;
-    for (int64_t i = 0; i < s->n; i++) {
-        const ll_fill_answer a = fill_answer_of(g, v, i);
+    const llap_status st = z == NULL ? LLAP_ENOMEM : answer_all(g, v);
+    for (int64_t i = 0; i < s->n && st == LLAP_OK; i++) {
         const ll_fill_table *t = &fill_copy_of(g, s, i)->t;
-        z[i] = (s->cell[i].mean + s->cell[i].b * s->cell[i].d[0] - a.mean) / a.sd;
+        z[i] = left_of(s, i);
         unrest[i] = t->unrest[v * t->n_rows + s->row[i]];
     }
-    if (s->n > 0) g->f->unrest[v] = best_power(z, unrest, s->n);
+    if (s->n > 0 && st == LLAP_OK) g->f->unrest[v] = best_power(z, unrest, s->n);
+    for (int64_t i = 0; i < s->n && st == LLAP_OK; i++)
+        s->answer[i].sd *= pow(unrest[i], g->f->unrest[v]); /* as ll_fill_combine does */
     ll_free(z);
-    return LLAP_OK;
+    return st;
 }
 
 llap_status fill_quantiles_of(const double *x, const int8_t *kind, int64_t n, fill_quantiles *q)
@@ -117,9 +142,8 @@ static llap_status fit_quantiles(fitting *g, int64_t v, fill_quantiles *q)
     int8_t      *kind = ll_new((size_t)s->n + 1, 1);
     llap_status  st = z == NULL || kind == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < s->n && st == LLAP_OK; i++) {
-        const ll_fill_answer a = fill_answer_of(g, v, i);
-        z[i] = (s->cell[i].mean + s->cell[i].b * s->cell[i].d[0] - a.mean) / a.sd;
-        kind[i] = (int8_t)a.kind;
+        z[i] = left_of(s, i);
+        kind[i] = (int8_t)s->answer[i].kind;
     }
     if (st == LLAP_OK) st = fill_quantiles_of(z, kind, s->n, q);
     ll_free(z);
@@ -136,8 +160,7 @@ static double score_cells(const fitting *g, int64_t v, double *n)
         const int64_t row = g->of[v].row[i];
         double        q[LL_FILL_LEVELS];
         if (g->d->train[row]) continue;
-        const ll_fill_answer a = fill_answer_of(g, v, i);
-        ll_fill_quantiles(g->f, v, &a, q);
+        ll_fill_quantiles(g->f, v, &g->of[v].answer[i], q);
         for (int k = 0; k < LL_FILL_LEVELS; k++) q[k] = ll_fill_scale_y(s, q[k]) / s->sd;
         sum += ll_fill_crps(q, g->d->table.u[v * g->d->table.n_rows + row] / s->sd);
         ++*n;

@@ -19,9 +19,10 @@ typedef struct copy {
 } copy;
 
 typedef struct cells { /* hidden ones of one variable, evenly spread over the copies */
-    int64_t       n, of_copy[FILL_COPIES + 1]; /* first of each */
-    int64_t      *row;
-    ll_fill_cell *cell;
+    int64_t         n, of_copy[FILL_COPIES + 1]; /* first of each */
+    int64_t        *row;
+    ll_fill_cell   *cell;
+    ll_fill_answer *answer; /* of targets, after fill_fit_spread */
 } cells;
 
 typedef struct fitting {
@@ -44,9 +45,6 @@ static inline const copy *fill_copy_of(const fitting *g, const cells *s, int64_t
 }
 
 extern const double fill_level[LL_FILL_LEVELS];
-
-/* Cell i of a target v, by the closed form; of training by covariances of the other blocks. */
-ll_fill_answer fill_answer_of(const fitting *g, int64_t v, int64_t i);
 
 /* Quantiles of what is left of a variable's cells, by kind, and of how many cells. */
 typedef struct fill_quantiles {

@@ -107,7 +107,8 @@ static llap_status answer_out_of_fold(const model *m, int64_t n_trees)
                 r->train[i] && !r->dead[i] && r->half[i] != h ? LL_TREES_LEARN : LL_TREES_IDLE;
         const ll_trees_data d = data_of(m);
         st = ll_trees_fit(&d, m->loss, n_trees, m->seed, &t);
-        for (int64_t i = 0; i < r->n && st == LLAP_OK; i++)
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < (st == LLAP_OK ? r->n : 0); i++)
             if (r->train[i] && r->half[i] == h)
                 m->answer[i] = ll_trees_at(&t, r->x + i * r->n_columns);
         ll_trees_deinit(&t);
@@ -130,6 +131,7 @@ static llap_status fit_model(const model *m, ll_trees *out)
         for (int64_t i = 0; i < r->n; i++) m->answer[i] = (double)out->base;
         return st;
     }
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < r->n; i++)
         if (!r->train[i]) m->answer[i] = ll_trees_at(out, r->x + i * r->n_columns);
     return answer_out_of_fold(m, out->n);

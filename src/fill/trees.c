@@ -14,8 +14,8 @@ enum {
     CELLS_LEAST = 60,
     PATIENCE = 20,
     SAMPLE = 20000,
-    REPORTED = 25
-}; /* bin 0: missing */
+    REPORTED = 1000000 /* cells, each counted once a tree: a quarter of a second */
+};                     /* bin 0: missing */
 static const double rate = 0.08, penalty = 5;
 static const float  share_cells = 0.7f, share_features = 0.5f;
 
@@ -385,7 +385,7 @@ static llap_status boost(grower *g, int64_t n_trees, uint64_t seed, ll_trees *ou
 {
     node    all = { 0 };
     double  least;
-    int64_t best = 0;
+    int64_t best = 0, done = 0;
     for (int64_t i = 0; i < g->d->n; i++) {
         g->left[i] = g->d->y[i];
         if (g->d->role[i] == LL_TREES_LEARN) g->list[all.n++] = (int32_t)i;
@@ -402,7 +402,8 @@ static llap_status boost(grower *g, int64_t n_trees, uint64_t seed, ll_trees *ou
         const double loss = n_trees > 0 ? 0 : stop_loss(g);
         if (n_trees > 0 || loss < least) least = loss, best = k + 1;
         if (k + 1 - best >= PATIENCE) break;
-        if ((k + 1) % REPORTED != 0) continue; /* a tree takes milliseconds */
+        if ((done += g->d->n) < REPORTED) continue;
+        done = 0;
         const llap_status st =
             ll_report(g->d->progress,
                       &(llap_progress_event){ "filling", k + 1, LL_TREES_MOST, "trees", NULL });

@@ -99,6 +99,16 @@ static llap_status make_filling(const llap_model *m, const llap_panel *p, const 
 
 /* ---- the fit ---- */
 
+typedef struct work {
+    const llap_model      *m;
+    const llap_panel      *p;
+    const llap_train_opts *o;
+    uint8_t               *keep; /* [n_rows] by keep_rows */
+    int64_t                column[LL_FILL_VARS], target[LL_FILL_VARS], n;
+    ll_fill_rows           rows;
+    uint8_t               *train; /* [rows.table.n_rows] */
+} work;
+
 /* Are there enough readings of targets to learn from and to choose by? */
 static bool enough(const ll_filling *f, const ll_fill_rows *r, const uint8_t *train)
 {
@@ -110,40 +120,59 @@ static bool enough(const ll_filling *f, const ll_fill_rows *r, const uint8_t *tr
     return read[1] >= TRAIN_LEAST && read[0] >= VALID_LEAST;
 }
 
-/* With curves and without; the better one on validation, with trees, is *out. NULL: too little
- * data.
- */
-static llap_status fit_best(const llap_model *m, const llap_panel *p, const uint8_t *keep,
-                            const int64_t *column, const int64_t *target, int64_t n,
-                            const llap_train_opts *o, ll_filling **out)
+/* One fit, with its trees: score on validation. */
+static llap_status fit_one(const work *w, bool bend, ll_filling **out, double *score)
 {
-    double       score[3] = { 0 };
-    ll_fill_rows rows = { 0 };
-    uint8_t     *train = NULL;
-    bool         go = true;
-    llap_status  st = LLAP_OK;
-    for (int k = 0; k < 3 && st == LLAP_OK && go; k++) {
-        const bool trees = k == 2, bend = trees ? score[1] < score[0] : k == 1;
-        ll_filling_destroy(*out);
-        st = make_filling(m, p, column, target, n, out);
-        if (st == LLAP_OK && k == 0) {
-            st = ll_fill_rows_init(&rows, *out, m, p, keep, false);
-            train = ll_new((size_t)rows.table.n_rows + 1, 1);
-            if (st == LLAP_OK && train == NULL) st = LLAP_ENOMEM;
-            for (int64_t i = 0; st == LLAP_OK && i < rows.table.n_rows; i++)
-                train[i] = keep[rows.row[i]] == 2;
-            go = st == LLAP_OK && enough(*out, &rows, train);
-        }
-        const ll_fill_data d = { rows.table, train, m->frame.by_entity, (uint64_t)o->seed,
-                                 o->progress };
-        if (st == LLAP_OK && go) st = ll_filling_fit(*out, &d, bend, trees, &score[k]);
+    const llap_model  *m = w->m;
+    const ll_fill_data d = { w->rows.table, w->train, m->frame.by_entity, (uint64_t)w->o->seed,
+                             w->o->progress };
+    llap_status        st = make_filling(m, w->p, w->column, w->target, w->n, out);
+    if (st == LLAP_OK) st = ll_filling_fit(*out, &d, bend, true, score);
+    return st;
+}
+
+/* Rows that are looked at; *go: there are enough readings. */
+static llap_status open_rows(work *w, bool *go)
+{
+    ll_filling *f = NULL;
+    llap_status st = make_filling(w->m, w->p, w->column, w->target, w->n, &f);
+    if (st == LLAP_OK) st = ll_fill_rows_init(&w->rows, f, w->m, w->p, w->keep, false);
+    w->train = ll_new((size_t)w->rows.table.n_rows + 1, 1);
+    if (st == LLAP_OK && w->train == NULL) st = LLAP_ENOMEM;
+    for (int64_t i = 0; st == LLAP_OK && i < w->rows.table.n_rows; i++)
+        w->train[i] = w->keep[w->rows.row[i]] == 2;
+    *go = st == LLAP_OK && enough(f, &w->rows, w->train);
+    ll_filling_destroy(f);
+    return st;
+}
+
+/* Without curves and with them, each with trees of its own: the better one on validation is *out.
+ * NULL: too little data. at: what an earlier run had fitted. */
+static llap_status fit_best(work *w, ll_training_run *run, ll_run_filling *at, ll_filling **out)
+{
+    bool        go = false;
+    ll_filling *bent = NULL;
+    double      score = 0;
+    llap_status st = open_rows(w, &go);
+    if (st == LLAP_OK && go && at->stage == LL_FILLING_NONE) {
+        st = fit_one(w, false, out, &at->score);
+        at->stage = LL_FILLING_PLAIN;
+        at->filling = *out;
+        if (st == LLAP_OK) ll_training_run_filling(run, at);
+        if (st == LLAP_OK) ll_training_run_save(run, "filling");
     }
-    if (st != LLAP_OK || !go) {
-        ll_filling_destroy(*out);
-        *out = NULL;
+    if (st == LLAP_OK && go) st = fit_one(w, true, &bent, &score);
+    if (st == LLAP_OK && go) {
+        const bool        bend = score < at->score;
+        ll_filling *const lost = bend ? *out : bent;
+        if (bend) *out = bent;
+        at->stage = LL_FILLING_FITTED;
+        at->filling = *out;
+        ll_training_run_filling(run, at);
+        ll_training_run_save(run, "filling");
+        bent = lost;
     }
-    ll_fill_rows_deinit(&rows);
-    ll_free(train);
+    ll_filling_destroy(bent);
     return st;
 }
 
@@ -251,14 +280,26 @@ static llap_status questions_init(questions *q, const contest *c, int64_t target
     return LLAP_OK;
 }
 
+static llap_status report(const contest *c, int64_t target)
+{
+    const llap_progress_event e = { "filling", target, c->m->frame.n_targets, "targets",
+                                    "contest" };
+    return ll_report(c->progress, &e);
+}
+
 /* Sums of CRPS of the anchor and of the filling. */
 static llap_status compare(contest *c, int64_t target, double *anchor, double *fill)
 {
+    enum { AT_ONCE = 16 }; /* entities: a second or so */
     const ll_anchor_model *a = c->m->anchor[target];
     const size_t           E = (size_t)c->p->n_entities;
     questions              q;
     llap_status            st = questions_init(&q, c, target);
-    if (st == LLAP_OK) st = ll_anchor_model_fill(a, q.request, E, LL_ANCHOR_BOTH);
+    for (size_t e = 0; e < E && st == LLAP_OK; e += AT_ONCE) {
+        st = ll_anchor_model_fill(a, q.request + e, E - e < AT_ONCE ? E - e : AT_ONCE,
+                                  LL_ANCHOR_BOTH);
+        if (st == LLAP_OK) st = report(c, target);
+    }
     for (size_t i = 0; i < q.n && st == LLAP_OK; i++)
         *anchor += ll_anchor_crps_z(a, &q.law[i], q.truth[i], NULL);
     if (st == LLAP_OK) st = ll_fill_view_move(&c->view, target, q.request, q.entity, E, q.move);
@@ -280,9 +321,6 @@ static llap_status choose(const llap_model *m, const llap_panel *p, const int64_
         st = contest_init(&c, f, keep, pattern[k], (uint64_t)o->seed + 1);
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (f->target[v] >= 0) st = compare(&c, f->target[v], &anchor[v], &fill[v]);
-            if (st == LLAP_OK)
-                st = ll_report(o->progress, &(llap_progress_event){ "filling", v + 1, f->n_vars,
-                                                                    "variables", "contest" });
         }
         contest_deinit(&c);
     }
@@ -308,26 +346,45 @@ static bool any_used(const ll_filling *f)
     return any;
 }
 
-llap_status ll_train_filling(llap_model *m, const llap_panel *p, const int64_t *var,
-                             const llap_train_opts *o)
+static void work_deinit(work *w)
 {
-    int64_t     column[LL_FILL_VARS], target[LL_FILL_VARS], n = 0;
-    ll_filling *f = NULL;
-    uint8_t    *keep = ll_new((size_t)p->n_rows + 1, 1);
-    llap_status st = keep == NULL ? LLAP_ENOMEM : LLAP_OK;
+    ll_fill_rows_deinit(&w->rows);
+    ll_free(w->train);
+    ll_free(w->keep);
+}
+
+/* f: what an earlier run had fitted, or NULL; then what is fitted, or NULL. */
+static llap_status fit_all(const llap_model *m, ll_training_run *run, const llap_panel *p,
+                           const int64_t *var, const llap_train_opts *o, ll_run_filling *at,
+                           ll_filling **f)
+{
+    work        w = { .m = m, .p = p, .o = o, .keep = ll_new((size_t)p->n_rows + 1, 1) };
+    llap_status st = w.keep == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) {
-        keep_rows(m, p, p->n_vars < LL_FILL_VARS ? p->n_vars : LL_FILL_VARS, keep);
-        st = choose_columns(m, p, var, o->inputs, keep, column, target, &n);
+        keep_rows(m, p, p->n_vars < LL_FILL_VARS ? p->n_vars : LL_FILL_VARS, w.keep);
+        st = choose_columns(m, p, var, o->inputs, w.keep, w.column, w.target, &w.n);
     }
-    const bool others = n > 1 || (!m->frame.by_entity && m->frame.n_entities > 1);
-    if (st == LLAP_OK && n > 0 && target[0] >= 0 && others)
-        st = fit_best(m, p, keep, column, target, n, o, &f);
-    if (st == LLAP_OK && f != NULL) st = choose(m, p, var, keep, o, f);
-    if (st == LLAP_OK && f != NULL && any_used(f)) {
-        m->filling = f;
-        f = NULL;
-    }
-    ll_filling_destroy(f);
-    ll_free(keep);
+    const bool others = w.n > 1 || (!m->frame.by_entity && m->frame.n_entities > 1);
+    if (st == LLAP_OK && w.n > 0 && w.target[0] >= 0 && others && at->stage < LL_FILLING_FITTED)
+        st = fit_best(&w, run, at, f);
+    if (st == LLAP_OK && *f != NULL) st = choose(m, p, var, w.keep, o, *f);
+    work_deinit(&w);
+    return st;
+}
+
+llap_status ll_train_filling(llap_model *m, ll_training_run *run, const llap_panel *p,
+                             const int64_t *var, const llap_train_opts *o)
+{
+    ll_run_filling at = { 0 };
+    ll_filling    *f = NULL;
+    llap_status    st = ll_training_run_read_filling(run, &m->frame, &at, &f);
+    const bool     settled = at.stage == LL_FILLING_SETTLED;
+    if (st == LLAP_OK && !settled) st = fit_all(m, run, p, var, o, &at, &f);
+    if (st == LLAP_OK && f != NULL && any_used(f)) m->filling = f;
+    at = (ll_run_filling){ .stage = st == LLAP_OK ? LL_FILLING_SETTLED : LL_FILLING_NONE,
+                           .filling = m->filling };
+    ll_training_run_filling(run, &at);
+    if (st == LLAP_OK && !settled) ll_training_run_save(run, "filling");
+    if (m->filling == NULL) ll_filling_destroy(f);
     return st;
 }

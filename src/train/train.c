@@ -384,7 +384,7 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     const bool  alone = l->recipe.alone;
     llap_status st = fit_anchors(run, p, o, l, out);
     if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
-    if (st == LLAP_OK) st = ll_train_filling(*out, p, l->var, o);
+    if (st == LLAP_OK) st = ll_train_filling(*out, run, p, l->var, o);
     if (st == LLAP_OK && l->recipe.stacked)
         st = ll_train_stack(*out, run, p, l->var, l->statics.column, o, &l->recipe.stack,
                             l->backend);

@@ -293,6 +293,51 @@ static void filling_can_be_cancelled(void **state)
     }
 }
 
+typedef struct stop {
+    const char *note; /* the first report of "filling" that says so stops; NULL: the first other
+                           one after it */
+    int n;            /* reports of "filling" */
+} stop;
+
+static int stop_where_told(void *user, const llap_progress_event *e)
+{
+    stop *s = user;
+    if (strcmp(e->stage, "filling") != 0) return s->note == NULL && s->n > 0;
+    s->n++;
+    return s->note != NULL && e->note != NULL && strcmp(e->note, s->note) == 0;
+}
+
+/* Stopped in the last part of the filling, two of three fits are not made again; stopped after it,
+ * nothing of it is. The model is that of an undisturbed training. */
+static void a_stopped_training_goes_on_with_what_was_fitted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *note;
+        double      most; /* share of the reports of a whole filling */
+    } legs[] = { { "contest", 1 }, { "contest", .6 }, { NULL, .6 }, { "", 0 } };
+    llap_train_opts o = options();
+    llap_model     *m = NULL;
+    int             whole = 0;
+    o.size = LLAP_TRAIN_SIZE_STACK;
+    o.training = "{\"anchor\": {\"steps\": 40, \"rows\": 16}, "
+                 "\"stack\": {\"rows\": 400, \"seeds\": 1, \"steps\": 4, \"batch\": 32}}";
+    o.state = in_folder("filling.state");
+    o.resume = 1;
+    for (size_t i = 0; i < sizeof legs / sizeof *legs; i++) {
+        stop s = { .note = legs[i].note };
+        o.progress = (llap_progress){ stop_where_told, &s };
+        const llap_status st = llap_train(panel, &o, &m);
+        if (i + 1 < sizeof legs / sizeof *legs) assert_int_equal(st, LLAP_ECANCELLED);
+        else CHECK_OK(st);
+        if (i == 0) whole = s.n;
+        if (s.n > legs[i].most * whole) fail_msg("leg %zu: %d reports of %d", i, s.n, whole);
+    }
+    assert_non_null(m->filling);
+    same_text(impute_text(model, 0, 0), impute_text(m, 0, 0));
+    llap_model_destroy(m);
+}
+
 static void training_does_not_depend_on_threads(void **state)
 {
     const llap_train_opts o = options();
@@ -339,6 +384,7 @@ int main(void)
         cmocka_unit_test(info_says_who_fills),
         cmocka_unit_test(silent_sensors_are_forecast_from_the_others),
         cmocka_unit_test(filling_can_be_cancelled),
+        cmocka_unit_test(a_stopped_training_goes_on_with_what_was_fitted),
         cmocka_unit_test(training_does_not_depend_on_threads)
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

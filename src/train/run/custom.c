@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "model/fill_file.h"
 #include "model/model_parts.h"
 #include "train/run/run.h"
 #include "train/run/run_parts.h"
@@ -161,4 +162,31 @@ llap_status ll_training_run_read_anchors(ll_training_run *t, const ll_model_fram
         st = ll_anchor_load(t->old, j, *n, f, &anchor[*n]);
     ll_json_destroy(j);
     return st == LLAP_OK ? st : ll_fail_in(st, "%s", t->o.state);
+}
+
+/* -------- the filling -------- */
+
+void ll_training_run_filling(ll_training_run *t, const ll_run_filling *at) { t->filling = *at; }
+
+llap_status ll_training_run_read_filling(const ll_training_run *t, const ll_model_frame *f,
+                                         ll_run_filling *at, ll_filling **out)
+{
+    const char *text = t->old == NULL ? NULL : ll_tensors_metadata(t->old, LL_STATE_FILLING);
+    ll_json    *j = NULL;
+    size_t      n_tensors = 0;
+    int64_t     stage = 0;
+    *at = (ll_run_filling){ 0 };
+    *out = NULL;
+    if (text == NULL) return LLAP_OK;
+    llap_status st = ll_json_parse(text, strlen(text), "config", NULL, &j);
+    if (st == LLAP_OK) st = ll_json_int(j, "stage", LL_FILLING_PLAIN, LL_FILLING_SETTLED, &stage);
+    if (st == LLAP_OK && ll_json_has(j, "score"))
+        st = ll_json_double(j, "score", -1e300, 1e300, &at->score);
+    if (st == LLAP_OK && (stage < LL_FILLING_SETTLED || ll_json_has(j, "filling")))
+        st = ll_fill_load(t->old, j, f, out, &n_tensors);
+    ll_json_destroy(j);
+    if (st != LLAP_OK) return ll_fail_in(st, "%s", t->o.state);
+    at->stage = (ll_filling_stage)stage;
+    at->filling = *out;
+    return LLAP_OK;
 }

@@ -185,6 +185,28 @@ void ll_training_run_anchors(ll_training_run *t, ll_anchor_model *const *anchor,
 llap_status ll_training_run_read_anchors(ll_training_run *t, const ll_model_frame *f,
                                          ll_anchor_model **anchor, int64_t *n);
 
+/* How far the filling is: the fit without curves is there, or the better of both, or it is settled
+ * who fills, by which there may be none. */
+typedef enum ll_filling_stage {
+    LL_FILLING_NONE,
+    LL_FILLING_PLAIN,
+    LL_FILLING_FITTED,
+    LL_FILLING_SETTLED
+} ll_filling_stage;
+typedef struct ll_run_filling {
+    ll_filling_stage  stage;
+    double            score; /* of the plain one, on validation */
+    const ll_filling *filling;
+} ll_run_filling;
+
+/* It is in the states from then on; the filling is borrowed until the next call or the end of the
+ * run. */
+void ll_training_run_filling(ll_training_run *t, const ll_run_filling *at);
+/* What the state that was there had; the caller owns *out, which is at->filling. LLAP_EFORMAT: it
+ * is damaged. */
+llap_status ll_training_run_read_filling(const ll_training_run *t, const ll_model_frame *f,
+                                         ll_run_filling *at, ll_filling **out);
+
 /* A table of the stages so far, and the most memory that the process had: to the messages, and as
  * a JSON object. Caller owns *report (ll_free). */
 llap_status ll_training_run_table(const ll_training_run *t, char **report);

@@ -41,6 +41,7 @@ struct ll_training_run {
 
     const ll_anchor_model *const *anchor; /* [n_anchors] fitted so far, borrowed */
     int64_t                       n_anchors;
+    ll_run_filling                filling; /* borrowed */
 
     ll_stage        own; /* that goes its own way; without params */
     ll_run_progress at;  /* of it */

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "model/fill_file.h"
 #include "model/model_parts.h"
 #include "train/run/run.h"
 #include "train/run/run_parts.h"
@@ -11,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,6 +104,27 @@ static llap_status add_anchors(const ll_training_run *t, ll_tensors_writer *w)
     return st;
 }
 
+/* How far it is; kept: for the writer, until it is saved. */
+static llap_status add_filling(const ll_training_run *t, ll_tensors_writer *w,
+                               ll_fill_tensors *kept)
+{
+    char                 *text = NULL;
+    size_t                n = 0;
+    ll_json_writer        json = { 0 };
+    const ll_run_filling *at = &t->filling;
+    if (at->stage == LL_FILLING_NONE) return LLAP_OK;
+    ll_json_open(&json, NULL, '{');
+    ll_json_put_int(&json, "stage", (int64_t)at->stage);
+    if (isfinite(at->score)) ll_json_put_double(&json, "score", at->score);
+    if (at->filling != NULL) ll_fill_write(&json, at->filling);
+    ll_json_close(&json, '}');
+    llap_status st = ll_json_finish(&json, &text, &n);
+    if (st == LLAP_OK) st = ll_tensors_writer_metadata(w, LL_STATE_FILLING, text);
+    if (st == LLAP_OK && at->filling != NULL) st = ll_fill_save(at->filling, kept, w);
+    ll_free(text);
+    return st;
+}
+
 static llap_status add_stage(ll_tensors_writer *w, ll_arena *rooms, const char *name,
                              const ll_run_progress *g, const ll_weights *best)
 {
@@ -117,9 +140,11 @@ static llap_status write_state(ll_training_run *t, const ll_stage *s, const ll_r
     assert(g->finished || s->params == NULL || best != NULL);
     ll_tensors_writer *w = NULL;
     ll_arena           rooms = { 0 };
+    ll_fill_tensors    fill = { 0 };
     llap_status        st = s->params == NULL ? LLAP_OK : ll_params_pull(s->params);
     if (st == LLAP_OK) st = ll_state_writer(t->fact, t->n_facts, &w);
     if (st == LLAP_OK) st = add_anchors(t, w);
+    if (st == LLAP_OK) st = add_filling(t, w, &fill);
     for (const ll_run_note *x = t->notes; x != NULL && st == LLAP_OK; x = x->next)
         st = ll_state_add_note(w, x->name, x->v, x->n);
     for (const ended *e = t->ended; e != NULL && st == LLAP_OK; e = e->next)
@@ -131,6 +156,7 @@ static llap_status write_state(ll_training_run *t, const ll_stage *s, const ll_r
     if (st == LLAP_OK && t->log != NULL) (void)fsync(fileno(t->log)); /* lines before their state */
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, t->o.state);
     ll_tensors_writer_destroy(w);
+    ll_fill_tensors_deinit(&fill);
     ll_arena_deinit(&rooms);
     return st;
 }

@@ -5,7 +5,9 @@
  *                run.NAME          a fact about the run: another value is another run, but for
  *                                  those that may differ
  *                anchors           JSON {"anchors": [...]}: those fitted so far, as in a model file
+ *                filling           JSON {"stage": ..., "score": ..., "filling": as in a model file}
  *     tensors    scale.i.X         F64, anchor.i.X F64: theirs (model/model.h)
+ *                fill.X            those of the filling (model/fill_file.h)
  *                note/X            F64: further numbers that were found, by name
  *                STAGE/counts      I64, STAGE/scores F64: the loop's own numbers, ll_run_progress
  *                STAGE/now/X       every array of the stage's store, while the stage is running
@@ -64,6 +66,7 @@ llap_status ll_state_add_weights(ll_tensors_writer *w, const char *stage, const 
 /* Further numbers; v is borrowed until the state is written, as all arrays are. */
 llap_status ll_state_add_note(ll_tensors_writer *w, const char *name, const double *v, size_t n);
 #define LL_STATE_ANCHORS "anchors" /* metadata */
+#define LL_STATE_FILLING "filling"
 
 enum { LL_PROGRESS_ROOM = 8 * (LL_COUNTS + LL_SCORES) }; /* bytes, aligned to 8 */
 
