@@ -92,6 +92,7 @@ static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_
                  .opts = o,
                  .rows = rows,
                  .how = { .spec = &o->spec,
+                          .points = o->points,
                           .kappa = a->kappa,
                           .innovation = a->start.innovation,
                           .still = a->chain.curve == LL_CURVE_COUNTS } };
@@ -132,7 +133,7 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
                    ? LLAP_OK
                    : anchor_note_check(score_name, "CRPS", &m->valid_crps, 1, 0, DBL_MAX);
     anchor_trial t;
-    llap_status  st = anchor_trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid);
+    llap_status  st = anchor_trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid, o->points);
     if (st != LLAP_OK) return st;
     st = anchor_score(m, &t.batch, rows, d->valid, &m->valid_crps);
     anchor_trial_deinit(&t);
@@ -157,7 +158,8 @@ static double furthest(const anchor_batch *b)
 
 /* What training windows show, with room to spare: how far off readings are, at least 5, and how far
  * out their means. */
-static llap_status set_monitor(ll_anchor_model *m, const ll_anchor_data *d, const anchor_rows *rows)
+static llap_status set_monitor(ll_anchor_model *m, const ll_anchor_data *d,
+                               const ll_anchor_model_opts *o, const anchor_rows *rows)
 {
     enum { WINDOWS = 256 };
     const double least = 5.0, share = .995, factor = 2.5, room = 1.5;
@@ -170,12 +172,16 @@ static llap_status set_monitor(ll_anchor_model *m, const ll_anchor_data *d, cons
     llap_status st =
         anchor_batch_init(&b, anchor_cut_of(m, &m->kernel), rows, d->n_series, origin, n);
     if (st != LLAP_OK) return st;
-    size_t at[WINDOWS];
+    /* Long windows have enough readings in a few. */
+    const size_t longest = o->points > 0 ? 2 * o->points : SIZE_MAX;
+    size_t       at[WINDOWS], every = 1;
     for (size_t i = 0; i < n; i++) at[i] = all, all += b.window[i].n_obs;
+    while (all / every > n * longest && every < n) every *= 2;
     double *a = ll_new(all, sizeof *a);
     if (a == NULL) worst = LLAP_ENOMEM;
+    for (size_t i = 0; a != NULL && i < all; i++) a[i] = NAN;
 #pragma omp parallel for schedule(dynamic, 4) reduction(max : worst) if (a != NULL)
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i += every) {
         const llap_status one =
             a == NULL ? LLAP_OK : ll_anchor_surprises(&m->kernel, &b.window[i], a + at[i]);
         if ((int)one > worst) worst = (int)one;
@@ -211,7 +217,7 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
         chain = NULL; /* taken */
     }
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
-    if (st == LLAP_OK && a->chain.curve != LL_CURVE_CLIPPED) st = set_monitor(m, d, rows);
+    if (st == LLAP_OK && a->chain.curve != LL_CURVE_CLIPPED) st = set_monitor(m, d, o, rows);
     if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name);
     anchor_rows_destroy(rows, d->n_series);
     ll_chain_destroy(chain);
@@ -326,13 +332,40 @@ static llap_status try_profile(const ll_anchor_data *d, const ll_anchor_model_op
     return st;
 }
 
+/* Whether fits look at less of a window than forecasts do, by the longest that validation has. */
+static bool are_thinned(const ll_anchor_data *d, const ll_anchor_model_opts *o)
+{
+    size_t most = 0, ahead = 0;
+    for (size_t i = 0; i < d->n_valid; i++) {
+        const ll_series *s = &d->series[d->valid[i].series];
+        const size_t     now = anchor_after(s->t, s->n, d->valid[i].t);
+        const size_t     n = now - anchor_after(s->t, s->n, d->valid[i].t - o->spec.context);
+        const size_t     q = anchor_after(s->t, s->n, d->valid[i].t + o->spec.horizon) - now;
+        most = n > most ? n : most;
+        ahead = q > ahead ? q : ahead;
+    }
+    return o->points > 0 && (most > 2 * o->points || ahead > o->points);
+}
+
+/* The score that the choices were made by is that of thinned windows: this one is of whole ones. */
+static llap_status score_whole(ll_anchor_model *m, const anchor_rows *rows, const ll_anchor_data *d,
+                               const anchor_trial *t)
+{
+    anchor_batch first = t->batch;
+    first.n = d->n_valid;
+    return anchor_score(m, &first, rows, d->valid, &m->valid_crps);
+}
+
 /* Calibrates on all seasons that are there, not on the few weeks that chose: those windows, and up
  * to seven times as many of training, as the parts of the data are. Fifteen numbers fitted to
- * thousands of windows know little of any one of them. docs/accuracy.md has what it brings. */
+ * thousands of windows know little of any one of them. docs/accuracy.md has what it brings. Long
+ * windows have many values each: there are as many of training as of validation then. */
 static llap_status calibrate_on_all(ll_anchor_model *m, const ll_anchor_data *d,
                                     const ll_anchor_model_opts *o)
 {
-    const size_t n_train = d->n_train < 7 * d->n_valid ? d->n_train : 7 * d->n_valid;
+    const bool   thinned = are_thinned(d, o);
+    const size_t most = (thinned ? 1 : 7) * d->n_valid;
+    const size_t n_train = d->n_train < most ? d->n_train : most;
     const size_t n = d->n_valid + n_train;
     ll_origin   *origin = ll_new(n, sizeof *origin);
     anchor_rows *rows = NULL;
@@ -342,9 +375,10 @@ static llap_status calibrate_on_all(ll_anchor_model *m, const ll_anchor_data *d,
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
         origin[i] =
             i < d->n_valid ? d->valid[i] : d->train[(i - d->n_valid) * d->n_train / n_train];
-    if (st == LLAP_OK) st = anchor_trial_init(&t, m, rows, d->n_series, origin, n);
+    if (st == LLAP_OK) st = anchor_trial_init(&t, m, rows, d->n_series, origin, n, 0);
     if (st == LLAP_OK) {
-        st = anchor_calibrate(m, &t.batch, origin, o->near, o->middle);
+        if (thinned) st = score_whole(m, rows, d, &t);
+        if (st == LLAP_OK) st = anchor_calibrate(m, &t.batch, origin, o->near, o->middle);
         anchor_trial_deinit(&t);
     }
     anchor_rows_destroy(rows, d->n_series);

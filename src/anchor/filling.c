@@ -15,8 +15,19 @@ typedef struct drawer {
     const anchor_rows          *rows;
     ll_origin                  *origin; /* [n_rows] */
     anchor_batch                batch;
+    ll_anchor_spec              spec;   /* of filling_spec */
     double                     *before; /* times, of all windows of a step */
 } drawer;
+
+/* What lies far behind a gap says next to nothing about it, so that a long context is cut short
+ * here, not thinned: distances between readings are what is learnt. */
+static ll_anchor_spec filling_spec(const ll_anchor_model *m, const ll_anchor_model_opts *o)
+{
+    ll_anchor_spec spec = m->spec;
+    const size_t   most = 2 * o->points;
+    if (most > 0 && (spec.max_obs == 0 || spec.max_obs > most)) spec.max_obs = most;
+    return spec;
+}
 
 static void drawer_deinit(drawer *d)
 {
@@ -35,8 +46,10 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
     anchor_batch_deinit(&d->batch);
     ll_free(d->before);
     d->before = NULL;
-    const llap_status st = anchor_batch_init(&d->batch, anchor_cut_of(d->model, NULL), d->rows,
-                                             d->data->n_series, d->origin, n_rows);
+    anchor_cut how = anchor_cut_of(d->model, NULL);
+    how.spec = &d->spec;
+    const llap_status st =
+        anchor_batch_init(&d->batch, how, d->rows, d->data->n_series, d->origin, n_rows);
     if (st != LLAP_OK) return st;
     for (size_t i = 0; i < n_rows; i++) n_obs += d->batch.window[i].n_obs;
     double *at = d->before = ll_new(n_obs, sizeof *d->before);
@@ -56,7 +69,7 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
 static llap_status fit_kernel(ll_anchor_model *m, const ll_anchor_data *data,
                               const ll_anchor_model_opts *o, const anchor_rows *rows)
 {
-    drawer             d = { .data = data, .opts = o, .model = m, .rows = rows };
+    drawer d = { .data = data, .opts = o, .model = m, .rows = rows, .spec = filling_spec(m, o) };
     ll_anchor_fit_opts fit = o->fit;
     fit.loss = LL_ANCHOR_CRPS;
     fit.nu_floor = 1e-4;
@@ -148,17 +161,19 @@ static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window
     return st;
 }
 
-static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64_t seed,
-                             const anchor_rows *rows)
+static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d,
+                             const ll_anchor_model_opts *o, const anchor_rows *rows)
 {
-    anchor_batch b;
-    quiz         q = { 0 };
-    llap_status  st = anchor_batch_init(&b, anchor_cut_of(m, &m->fill_kernel), rows, d->n_series,
-                                        d->valid, d->n_valid);
+    anchor_batch         b;
+    quiz                 q = { 0 };
+    anchor_cut           how = anchor_cut_of(m, &m->fill_kernel);
+    const ll_anchor_spec spec = filling_spec(m, o);
+    how.spec = &spec;
+    llap_status st = anchor_batch_init(&b, how, rows, d->n_series, d->valid, d->n_valid);
     if (st != LLAP_OK) return st;
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {
-        const ll_rng rng = ll_rng_make(seed, LL_STREAM_MASK, i, 0, 0);
+        const ll_rng rng = ll_rng_make(o->seed, LL_STREAM_MASK, i, 0, 0);
         st = ask(&q, m, &b.window[i], b.again[i], &rng);
     }
     if (st == LLAP_OK) st = ll_calibration_fit(q.lead, q.past, q.n, 0, 0, 1.0, &m->fill_past);
@@ -174,7 +189,7 @@ llap_status anchor_fit_filling(ll_anchor_model *m, const ll_anchor_data *d,
     anchor_rows *rows = NULL;
     llap_status  st = anchor_rows_create(m->chain, d->series, d->n_series, &rows);
     if (st == LLAP_OK) st = fit_kernel(m, d, o, rows);
-    if (st == LLAP_OK && d->n_valid > 0) st = calibrate(m, d, o->seed, rows);
+    if (st == LLAP_OK && d->n_valid > 0) st = calibrate(m, d, o, rows);
     anchor_rows_destroy(rows, d->n_series);
     return st;
 }

@@ -53,17 +53,21 @@ typedef struct ll_anchor_data {
 /* What is found on the way is kept by fit.watch, under the names kernel.0 .. kernel.4 (candidates),
  * link, filling, near.0 and near.1. */
 typedef struct ll_anchor_model_opts {
-    ll_anchor_spec         spec;
-    ll_chain_opts          chain;  /* climate: may be used, where validation prefers it */
-    ll_anchor_kernel       start;  /* n_terms 0: ll_anchor_kernel_hourly() */
-    ll_anchor_kernel       cycles; /* a start to learn frequencies from; n_terms 0: none is tried */
-    ll_periods             periods;      /* tried as climate and cycles, unless they harm */
-    bool                   find_periods; /* look for them; they must gain 1 % */
-    ll_anchor_fit_opts     fit;
-    double                 kappa;        /* of the window's level; 0: 4 or 200, by validation */
-    double                 near, middle; /* leads of the calibration's buckets */
-    uint64_t               seed;         /* of the training windows drawn */
-    bool                   link;         /* link the series, where validation prefers it */
+    ll_anchor_spec     spec;
+    ll_chain_opts      chain;   /* climate: may be used, where validation prefers it */
+    ll_anchor_kernel   start;   /* n_terms 0: ll_anchor_kernel_hourly() */
+    ll_anchor_kernel   cycles;  /* a start to learn frequencies from; n_terms 0: none is tried */
+    ll_periods         periods; /* tried as climate and cycles, unless they harm */
+    bool               find_periods; /* look for them; they must gain 1 % */
+    ll_anchor_fit_opts fit;
+    size_t             points;    /* contexts of more than twice as many readings are thinned to it
+                                     for kernels and choices, the old ones most, and queries
+                                     likewise; the answer is scored and calibrated on whole windows.
+                                     0: none is */
+    double                 kappa; /* of the window's level; 0: 4 or 200, by validation */
+    double                 near, middle;      /* leads of the calibration's buckets */
+    uint64_t               seed;              /* of the training windows drawn */
+    bool                   link;              /* link the series, where validation prefers it */
     bool                   neighbours_series; /* fill by the other series too, likewise */
     bool                   known; /* there are known inputs or holidays: for the count of steps */
     const ll_holiday_list *holidays; /* of the climate, where it does no harm; NULL: none */

@@ -6,11 +6,12 @@
 #include <math.h>
 
 llap_status anchor_trial_init(anchor_trial *t, const ll_anchor_model *m, const anchor_rows *rows,
-                              size_t n_series, const ll_origin *origin, size_t n)
+                              size_t n_series, const ll_origin *origin, size_t n, size_t points)
 {
+    anchor_cut how = anchor_cut_of(m, &m->kernel);
+    how.points = points;
     *t = (anchor_trial){ .rows = rows, .origin = origin, .n = n };
-    llap_status st =
-        anchor_batch_init(&t->batch, anchor_cut_of(m, &m->kernel), rows, n_series, origin, n);
+    llap_status st = anchor_batch_init(&t->batch, how, rows, n_series, origin, n);
     if (st == LLAP_OK)
         st = ll_anchor_filter(&m->kernel, t->batch.window, n, t->batch.mean, t->batch.var, NULL);
     if (st != LLAP_OK) anchor_trial_deinit(t);
@@ -50,11 +51,14 @@ static double score_window(const ll_anchor_model *m, const anchor_batch *b, cons
     const double *z = rows[series].z + b->query[i];
     double        sum = 0.0;
     *count = 0;
-    assert(b->query[i] + b->window[i].n_query <= rows[series].n);
+    const size_t every = b->every[i];
+    assert(b->window[i].n_query == 0 ||
+           b->query[i] + (b->window[i].n_query - 1) * every < rows[series].n);
     for (size_t q = 0; q < b->window[i].n_query; q++) {
-        if (isnan(z[q])) continue;
+        const double truth = z[q * every];
+        if (isnan(truth)) continue;
         const ll_law law = anchor_batch_law(b, m, series, i, q);
-        sum += ll_anchor_crps_z(m, &law, z[q], NULL);
+        sum += ll_anchor_crps_z(m, &law, truth, NULL);
         ++*count;
     }
     return sum;

@@ -12,9 +12,9 @@ typedef struct anchor_trial {
     anchor_batch       batch; /* with means and variances */
 } anchor_trial;
 
-/* rows, of m's chain, and origin [n] are borrowed until deinit. */
+/* rows, of m's chain, and origin [n] are borrowed until deinit. points: as anchor_cut has it. */
 llap_status anchor_trial_init(anchor_trial *t, const ll_anchor_model *m, const anchor_rows *rows,
-                              size_t n_series, const ll_origin *origin, size_t n);
+                              size_t n_series, const ll_origin *origin, size_t n, size_t points);
 void        anchor_trial_deinit(anchor_trial *t);
 
 /* Mean CRPS of the values as measured, in deviations of training; NaN: none is known. The batch

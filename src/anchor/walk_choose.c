@@ -106,7 +106,7 @@ static llap_status score_periods(const early *x, const ll_anchor_model_opts *o,
         const ll_origin *at = x->later + (ptrdiff_t)k * ORIGINS;
         anchor_trial     t;
         if (x->n_later[k] == 0) continue;
-        st = anchor_trial_init(&t, m, rows, n, at, x->n_later[k]);
+        st = anchor_trial_init(&t, m, rows, n, at, x->n_later[k], o->points);
         if (st != LLAP_OK) break;
         st = anchor_score(m, &t.batch, rows, at, &score[k]);
         anchor_trial_deinit(&t);

@@ -87,25 +87,79 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
 
 void anchor_batch_deinit(anchor_batch *b)
 {
-    void *const arrays[] = { b->window, b->m,   b->s,     b->query,  b->in,
-                             b->mean,   b->var, b->again, b->numbers };
+    void *const arrays[] = { b->window, b->m,    b->s,   b->query, b->every,
+                             b->in,     b->mean, b->var, b->again, b->numbers };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     *b = (anchor_batch){ 0 };
 }
 
-/* Rows of one window: context first .. now - 1, queries now .. end - 1. */
+/* Rows of one window: context first .. now - 1, queries now .. end - 1. Of long ones some alone. */
 typedef struct span {
     size_t first, now, end;
+    size_t n_obs, dense;   /* rows of the context that are kept: of its readings the newest `dense`
+                              all, older ones ever fewer; 0: all rows */
+    size_t query, n_query; /* the first row asked about, and how many are, */
+    size_t every;          /* so many rows apart */
 } span;
 
-static span span_of(const ll_anchor_spec *spec, const anchor_rows *r, double t)
+/* ---- thinning ---- */
+
+/* Readings of n that are kept where the newest `dense` all are: as far apart as they are old, in
+ * units of that. A kernel forgets in the same way: what is old matters by its level and slow
+ * cycles. */
+static size_t next_age(size_t age, size_t dense) { return age + (age < dense ? 1 : age / dense); }
+
+static size_t kept_of(size_t n, size_t dense)
 {
-    span s = { .first = anchor_after(r->t, r->n, t - spec->context),
-               .now = anchor_after(r->t, r->n, t),
-               .end = anchor_after(r->t, r->n, t + spec->horizon) };
+    size_t kept = 0;
+    for (size_t age = 0; age < n; age = next_age(age, dense)) kept++;
+    return kept;
+}
+
+/* The most that keeps about `points` of n. */
+static size_t dense_for(size_t n, size_t points)
+{
+    size_t low = 1, high = points;
+    while (low < high) {
+        const size_t mid = low + (high - low + 1) / 2;
+        if (kept_of(n, mid) <= points) low = mid;
+        else high = mid - 1;
+    }
+    return low;
+}
+
+/* Contexts of up to twice as many readings, and as many queries, stay whole. */
+static void thin(span *s, const double *u, size_t points)
+{
+    const size_t n_query = s->end - s->now;
+    size_t       seen = 0;
+    s->n_obs = s->now - s->first;
+    s->query = s->now;
+    s->every = 1;
+    s->n_query = n_query;
+    if (points == 0) return;
+    for (size_t i = s->first; s->n_obs > 2 * points && i < s->now; i++)
+        if (!isnan(u[i])) seen++;
+    if (seen > 2 * points) {
+        s->dense = dense_for(seen, points);
+        s->n_obs = kept_of(seen, s->dense);
+    }
+    if (n_query <= points) return;
+    s->every = (2 * n_query + points - 1) / points;
+    s->query += s->now % s->every; /* every lead is some window's */
+    s->n_query = (n_query - s->now % s->every + s->every - 1) / s->every;
+}
+
+static span span_of(anchor_cut how, const anchor_rows *r, double t)
+{
+    const ll_anchor_spec *spec = how.spec;
+    span                  s = { .first = anchor_after(r->t, r->n, t - spec->context),
+                                .now = anchor_after(r->t, r->n, t),
+                                .end = anchor_after(r->t, r->n, t + spec->horizon) };
     s.first = anchor_first_row(r->u, s.first, s.now, spec->max_obs);
     assert(s.first <= s.now && s.now <= s.end && s.end <= r->n);
     if (spec->max_query > 0 && s.end - s.now > spec->max_query) s.end = s.now + spec->max_query;
+    thin(&s, r->u, how.points);
     return s;
 }
 
@@ -116,14 +170,15 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     b->m = ll_new(n, sizeof *b->m);
     b->s = ll_new(n, sizeof *b->s);
     b->query = ll_new(n, sizeof *b->query);
+    b->every = ll_new(n, sizeof *b->every);
     b->in = ll_new(n, sizeof *b->in);
     b->mean = ll_new(n, sizeof *b->mean);
     b->var = ll_new(n, sizeof *b->var);
     b->again = ll_new(n, sizeof *b->again);
     b->numbers = ll_new(numbers, sizeof *b->numbers);
     const bool ok = b->window != NULL && b->m != NULL && b->s != NULL && b->query != NULL &&
-                    b->in != NULL && b->mean != NULL && b->var != NULL && b->again != NULL &&
-                    b->numbers != NULL;
+                    b->every != NULL && b->in != NULL && b->mean != NULL && b->var != NULL &&
+                    b->again != NULL && b->numbers != NULL;
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
@@ -150,31 +205,69 @@ void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s
     if (how.still) *s = 1.0;
 }
 
+/* Moves the rows of x [its context] that are kept to its beginning, in their order; x may be the
+ * times themselves copied, or anything that goes with them. */
+static void keep_rows(const anchor_rows *r, span s, double *x)
+{
+    const double *u = r->u + s.first;
+    const size_t  n_obs = s.now - s.first;
+    size_t        age = 0, next = 0, k = 0; /* readings seen, the next that is kept, kept ones */
+    if (s.dense == 0) return;
+    /* newest first, into the end: no row goes to where another still waits */
+    for (size_t j = n_obs; j-- > 0;) {
+        if (isnan(u[j]) || age++ != next) continue;
+        x[n_obs - ++k] = x[j];
+        next = next_age(next, s.dense);
+    }
+    assert(k == s.n_obs);
+    memmove(x, x + n_obs - k, k * sizeof *x);
+}
+
+/* Times of the context and of the queries: those of the series, or the ones that are kept. */
+static void set_times(ll_anchor_window *w, const anchor_rows *r, span s, double **at)
+{
+    w->t = r->t + s.first;
+    w->t_query = r->t + s.query;
+    if (s.dense > 0) {
+        double *t = take(at, s.now - s.first);
+        memcpy(t, w->t, (s.now - s.first) * sizeof *t);
+        keep_rows(r, s, t);
+        w->t = t;
+    }
+    if (s.every > 1) {
+        double *t = take(at, w->n_query);
+        for (size_t j = 0; j < w->n_query; j++) t[j] = r->t[s.query + j * s.every];
+        w->t_query = t;
+    }
+}
+
 static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, anchor_cut how,
                         double **at)
 {
-    const size_t n_obs = s.now - s.first, n_query = s.end - s.now;
+    const size_t n_obs = s.now - s.first, n_query = s.n_query;
     double      *w = take(at, n_obs), *target = take(at, n_query), scale, start;
     memcpy(w, r->u + s.first, n_obs * sizeof *w);
     const llap_status st = anchor_drop_glitches(r->chain, r->series, r->y + s.first, n_obs, w);
     how.loose = ll_chain_loose(r->chain, r->series);
-    anchor_norm(how, w, n_obs, &b->m[i], &scale, &start);
+    anchor_norm(how, w, n_obs, &b->m[i], &scale, &start); /* of all rows */
     b->s[i] = how.innovation ? 1.0 : scale;
     for (size_t j = 0; j < n_obs; j++) w[j] = (w[j] - b->m[i]) / b->s[i];
-    for (size_t j = 0; j < n_query; j++)
-        target[j] = isnan(r->z[s.now + j]) ? NAN : (r->target[s.now + j] - b->m[i]) / b->s[i];
+    for (size_t j = 0, q = s.query; j < n_query; j++, q += s.every)
+        target[j] = isnan(r->z[q]) ? NAN : (r->target[q] - b->m[i]) / b->s[i];
     b->again[i] = r->target == r->u ? w : take(at, n_obs);
     for (size_t j = 0; b->again[i] != w && j < n_obs; j++)
         b->again[i][j] = isnan(w[j]) ? NAN : (r->target[s.first + j] - b->m[i]) / b->s[i];
-    b->window[i] = (ll_anchor_window){ .n_obs = n_obs,
-                                       .t = r->t + s.first,
+    keep_rows(r, s, w);
+    if (b->again[i] != w) keep_rows(r, s, b->again[i]);
+    b->window[i] = (ll_anchor_window){ .n_obs = s.n_obs,
                                        .y = w,
                                        .n_query = n_query,
-                                       .t_query = r->t + s.now,
                                        .target = target,
                                        .start = start,
                                        .scale = scale };
-    b->query[i] = s.now;
+    set_times(&b->window[i], r, s, at);
+    b->query[i] = s.query;
+    b->every[i] = s.every;
     b->in[i] = r->in;
     assert(!(scale <= 0.0) && i < b->n);
     b->mean[i] = take(at, n_query);
@@ -205,14 +298,14 @@ llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows
         if (origin[i].series >= n_series || !isfinite(origin[i].t))
             return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
                            origin[i].series, n_series, origin[i].t);
-        const span s = span_of(how.spec, &rows[origin[i].series], origin[i].t);
-        numbers += 2 * (s.now - s.first) + 3 * (s.end - s.now);
+        const span s = span_of(how, &rows[origin[i].series], origin[i].t);
+        numbers += 3 * (s.now - s.first) + 4 * s.n_query;
     }
     llap_status st = batch_arrays(b, n, numbers);
     double     *at = b->numbers;
     for (size_t i = 0; st == LLAP_OK && i < n; i++) {
         const anchor_rows *r = &rows[origin[i].series];
-        st = fill(b, i, r, span_of(how.spec, r, origin[i].t), how, &at);
+        st = fill(b, i, r, span_of(how, r, origin[i].t), how, &at);
     }
     assert(st != LLAP_OK || at <= b->numbers + numbers); /* counts alone take it all */
     if (st != LLAP_OK) anchor_batch_deinit(b);

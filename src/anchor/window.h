@@ -30,7 +30,8 @@ typedef struct anchor_batch {
     size_t            n;
     ll_anchor_window *window;  /* [n] */
     double           *m, *s;   /* [n]; s is 1 where the scale is that of innovations */
-    size_t           *query;   /* [n] first query row in its series */
+    size_t           *query;   /* [n] first query row in its series, */
+    size_t           *every;   /* [n] and how many rows on the next one is */
     const ll_inputs **in;      /* [n] known inputs of its series */
     double          **mean;    /* [n] of n_query numbers each, where answers go */
     double          **var;     /* [n] */
@@ -41,6 +42,7 @@ typedef struct anchor_batch {
 /* How windows are cut and normalised. */
 typedef struct anchor_cut {
     const ll_anchor_spec *spec;
+    size_t                points; /* rows of context that long ones are thinned to; 0: none is */
     double                kappa;
     double                reach; /* of ll_anchor_model; 0: anything may be reached */
     double                loose; /* ll_chain_loose of the series */

@@ -173,6 +173,7 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->known = f->n_known > 0 || o->holidays != NULL;
     how->statics = f->n_statics > 0;
     how->kappa = recipe->kappa > 0 ? fmax(recipe->kappa, 1e-9) : 0; /* as a file has it */
+    how->points = (size_t)recipe->points;
     set_fit(recipe, &how->fit);
     llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
     if (st == LLAP_OK) st = ll_train_periods(o->periods, f, how);

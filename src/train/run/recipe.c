@@ -30,7 +30,7 @@ enum { MANY = 1 << 30 };
 static const ll_field anchor_fields[] = {
     INT(A, steps, 1, MANY), INT(A, rows, 1, MANY), REAL(A, lr, 1e-9, 1), REAL(A, lr_late, 1e-9, 1), REAL(A, late, 0, 1),
     REAL(A, clip, 1e-9, 1e9), REAL(A, nu_floor, 1e-8, 1), REAL(A, var_floor, 1e-8, 1), REAL(A, kappa, 0, 1e9),
-    INT(A, cycles, 0, LL_ANCHOR_MAX_TERMS - 3), INT(A, valid_rows, 1, MANY),
+    INT(A, cycles, 0, LL_ANCHOR_MAX_TERMS - 3), INT(A, valid_rows, 1, MANY), INT(A, points, 0, MANY),
 };
 #undef A
 
@@ -110,7 +110,8 @@ ll_recipe_anchor ll_recipe_anchor_usual(void)
                                .nu_floor = fit.nu_floor,
                                .var_floor = fit.var_floor,
                                .cycles = 8,
-                               .valid_rows = 1024 };
+                               .valid_rows = 1024,
+                               .points = 192 };
 }
 
 llap_status ll_recipe_read(const ll_json *config, ll_recipe *r)

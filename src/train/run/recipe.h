@@ -23,6 +23,7 @@ typedef struct ll_recipe_anchor {
     double  kappa;               /* of the window's level; 0: 4 or 200, by validation */
     int64_t cycles;              /* of any length, tried beside the clock's; 0: none are */
     int64_t valid_rows;          /* windows that choices are made on, at most */
+    int64_t points; /* readings that contexts of more than twice as many are thinned to; 0: none */
 } ll_recipe_anchor;
 
 /* What all stages have. Checks are looks at validation. */
