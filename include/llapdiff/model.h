@@ -375,7 +375,7 @@ typedef struct llap_evaluate_opts {
     llap_evaluate_gaps gaps;    /* of task impute */
     const char        *hidden;  /* CSV file of the values that are hidden instead: entity, time,
                                  * variable, as keep lists them; others are passed over */
-    const char        *only;    /* entities, as llap_forecast_opts has it; NULL: all */
+    const char *only;           /* entities, as llap_forecast_opts has it; NULL: all */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

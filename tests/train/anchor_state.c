@@ -99,8 +99,8 @@ static void the_bar_comes_to_its_end(void **state)
     CHECK_OK(llap_train(p, &o, &m));
     assert_false(isnan(m->anchor[0]->valid_crps));
     assert_true(isnan(m->anchor[1]->valid_crps));
-    /* Kernels: two kappas or one, that of filling, and half of so many for drifts. */
-    assert_int_equal(s.all, 2 * (3 + 2) + 10);
+    /* Kernels: two kappas or one, that of filling, and half of so many for drifts; three walks. */
+    assert_int_equal(s.all, 2 * (3 + 2) + 10 + 3);
     assert_int_equal(s.at, s.all);
     llap_model_destroy(m);
     llap_panel_destroy(p);
