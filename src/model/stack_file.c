@@ -134,12 +134,16 @@ static llap_status save_member(const ll_stack_member *m, int kind, float **kept,
     const ll_stack_columns *c = &m->columns;
     const member_name       name = name_of(kind);
     const size_t            n = (size_t)c->n;
-    *kept = ll_new(3 * n, sizeof **kept);
+    *kept = ll_new(5 * n, sizeof **kept);
     if (*kept == NULL) return LLAP_ENOMEM;
     memcpy(*kept, c->mean, n * sizeof **kept);
     memcpy(*kept + n, c->sd, n * sizeof **kept);
     memcpy(*kept + 2 * n, c->missing, n * sizeof **kept);
-    const int64_t shape[] = { 3, c->n };
+    memcpy(*kept + 3 * n, c->low, n * sizeof **kept);
+    memcpy(*kept + 4 * n, c->high, n * sizeof **kept);
+    bool ranges = true; /* a model of 0.2 has none */
+    for (size_t i = 0; i < n; i++) ranges = ranges && isfinite(c->low[i]) && isfinite(c->high[i]);
+    const int64_t shape[] = { ranges ? 5 : 3, c->n };
     llap_status   st = ll_tensors_writer_add(w, name.columns, LL_F32, 2, shape, *kept);
     return st == LLAP_OK ? ll_params_save(m->params, LL_PARAMS_MODEL, name.weights, w) : st;
 }
@@ -271,8 +275,10 @@ static llap_status get_statics(const ll_tensors *t, const ll_model_frame *f, ll_
 static llap_status get_columns(const ll_tensors *t, const char *name, ll_stack_columns *c,
                                size_t *n_tensors)
 {
-    const int64_t     shape[] = { 3, c->n };
-    const float      *v = NULL;
+    ll_tensor_info info;
+    const bool     ranges = ll_tensors_find(t, name, &info) && info.rank == 2 && info.shape[0] == 5;
+    const int64_t  shape[] = { ranges ? 5 : 3, c->n };
+    const float   *v = NULL;
     const llap_status st = get_floats(t, name, 2, shape, n_tensors, &v);
     for (int64_t i = 0; i < c->n && st == LLAP_OK; i++) {
         c->mean[i] = v[i];
@@ -282,6 +288,12 @@ static llap_status get_columns(const ll_tensors *t, const char *name, ll_stack_c
             return ll_fail(LLAP_EFORMAT,
                            "%s: column %lld: expected a positive deviation and 0 or 1", name,
                            (long long)i);
+        if (!ranges) continue; /* of a version that had none */
+        c->low[i] = v[3 * c->n + i];
+        c->high[i] = v[4 * c->n + i];
+        if (!(c->low[i] <= c->high[i]))
+            return ll_fail(LLAP_EFORMAT, "%s: column %lld: expected a range, found %g to %g", name,
+                           (long long)i, (double)c->low[i], (double)c->high[i]);
     }
     if (st == LLAP_OK) ll_stack_columns_count(c);
     return st;

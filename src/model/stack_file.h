@@ -4,7 +4,8 @@
  *     stack.neighbours       F32 [targets,entities,5] numbers of entities, -1: none; of joint ones
  *     stack.statics          F32 [entities,terms] static inputs, where an anchor uses them
  *     stack.scale            F32 [targets,23] edges of leads and deviations, of u and v
- *     stack.columns.K        F32 [3,columns] mean, deviation, has an indicator; K is s, r, u or v
+ *     stack.columns.K        F32 [5,columns] mean, deviation, has an indicator, range of training
+ *                            (3 rows, without the range: of 0.2); K is s, r, u or v
  *     stack.K.w0, b0 ...     F32 as stack/networks.h has them
  * Only members that count are there. */
 #ifndef LL_MODEL_STACK_FILE_H

@@ -25,13 +25,15 @@ llap_status ll_stack_columns_init(ll_stack_columns *c, const ll_stack_layout *l,
     *c = (ll_stack_columns){ .anchored = anchored };
     c->from = ll_new((size_t)all, sizeof *c->from);
     c->kind = ll_new((size_t)all, sizeof *c->kind);
-    c->mean = ll_new(3 * (size_t)all, sizeof *c->mean);
+    c->mean = ll_new(5 * (size_t)all, sizeof *c->mean);
     if (c->from == NULL || c->kind == NULL || c->mean == NULL) {
         ll_stack_columns_deinit(c);
         return LLAP_ENOMEM;
     }
     c->sd = c->mean + all;
     c->missing = c->sd + all;
+    c->low = c->missing + all;
+    c->high = c->low + all;
     ll_stack_describe(l, c->kind);
     for (int i = 0; i < all; i++) {
         const ll_stack_column k = c->kind[i];
@@ -39,6 +41,8 @@ llap_status ll_stack_columns_init(ll_stack_columns *c, const ll_stack_layout *l,
         assert(c->n <= i);
         c->kind[c->n] = k;
         c->sd[c->n] = 1;
+        c->low[c->n] = -INFINITY;
+        c->high[c->n] = INFINITY;
         c->from[c->n++] = i;
     }
     c->width = c->n;
@@ -66,11 +70,16 @@ static double value_of(const ll_stack_columns *c, const ll_stack_raw *raw, int64
     }
 }
 
+static float standard(const ll_stack_columns *c, int64_t i, double x)
+{
+    return ((float)x - c->mean[i]) / c->sd[i];
+}
+
 void ll_stack_columns_fit(ll_stack_columns *c, const ll_stack_raw *raw, int64_t n)
 {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < c->n; i++) {
-        double  sum = 0, squares = 0;
+        double  sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
         int64_t seen = 0;
         for (int64_t r = 0; r < n; r++) {
             const double x = value_of(c, &raw[r], i);
@@ -78,26 +87,36 @@ void ll_stack_columns_fit(ll_stack_columns *c, const ll_stack_raw *raw, int64_t 
             seen++;
             sum += x;
             squares += x * x;
+            low = fmin(low, x);
+            high = fmax(high, x);
         }
         const double share = n == 0 ? 0 : 1 - (double)seen / (double)n;
         const double mean = seen == 0 ? 0 : sum / (double)seen;
         const double var = seen == 0 ? 0 : squares / (double)seen - mean * mean;
         c->missing[i] = share >= RARELY && share <= 1 - RARELY;
-        if (c->kind[i].flag) continue;
-        c->mean[i] = (float)mean;
-        c->sd[i] = var > 1e-12 ? (float)sqrt(var) : 1.0f;
+        if (!c->kind[i].flag) {
+            c->mean[i] = (float)mean;
+            c->sd[i] = var > 1e-12 ? (float)sqrt(var) : 1.0f;
+        }
+        c->low[i] = seen == 0 ? 0 : standard(c, i, low);
+        c->high[i] = seen == 0 ? 0 : standard(c, i, high);
     }
     ll_stack_columns_count(c);
 }
 
-void ll_stack_columns_put(const ll_stack_columns *c, const ll_stack_raw *raw, float *row)
+double ll_stack_columns_put(const ll_stack_columns *c, const ll_stack_raw *raw, float *row)
 {
     int64_t next = c->n;
+    float   away = 0;
     for (int64_t i = 0; i < c->n; i++) {
         const double x = value_of(c, raw, i);
-        const float  s = ((float)x - c->mean[i]) / c->sd[i];
-        row[i] = isnan(x) ? 0.0f : fminf(fmaxf(s, -CLIP), CLIP);
+        const float  s = isnan(x) ? 0.0f : standard(c, i, x);
+        /* Training says nothing about what lies beyond its range: it counts as the end of it. */
+        const float held = fminf(fmaxf(s, c->low[i]), c->high[i]);
+        row[i] = isnan(x) ? 0.0f : fminf(fmaxf(held, -CLIP), CLIP);
+        if (!isnan(x) && !c->kind[i].grows) away = fmaxf(away, fabsf(s - held));
         if (c->missing[i] != 0) row[next++] = isnan(x) ? 1.0f : 0.0f;
     }
     assert(next == c->width);
+    return (double)away;
 }

@@ -19,6 +19,7 @@ typedef struct ll_stack_columns {
     ll_stack_column *kind;      /* [n] */
     float           *mean, *sd; /* [n] */
     float           *missing;   /* [n] 1: has an indicator, 0: not */
+    float *low, *high;          /* [n] of the rows of training, standardised; infinite: not known */
 } ll_stack_columns;
 
 /* mean 0, sd 1, no indicators. */
@@ -28,6 +29,8 @@ void        ll_stack_columns_deinit(ll_stack_columns *c); /* { 0 } is fine */
 
 void ll_stack_columns_fit(ll_stack_columns *c, const ll_stack_raw *raw, int64_t n);
 void ll_stack_columns_count(ll_stack_columns *c); /* width, where `missing` was set otherwise */
-void ll_stack_columns_put(const ll_stack_columns *c, const ll_stack_raw *raw, float *row);
+/* row [width]; the result is how far the column that is furthest out lies outside of the range of
+ * training, in its deviations, but for those that go on beyond it anyway. */
+double ll_stack_columns_put(const ll_stack_columns *c, const ll_stack_raw *raw, float *row);
 
 #endif

@@ -95,7 +95,9 @@ static void put_lead(sink *k)
     for (int i = 1; i <= 6; i++) put(k, cos(pi * i * lead * k->l->step / k->l->horizon));
     put(k, age);
     put(k, lead + age);
-    if (k->l->elapsed) put(k, k->s == NULL ? 0 : (q->origin - k->s->start[q->entity]) / k->l->step);
+    if (k->l->elapsed)
+        put_column(k, k->s == NULL ? 0 : (q->origin - k->s->start[q->entity]) / k->l->step,
+                   (ll_stack_column){ .role = LL_STACK_PLAIN, .grows = true });
     for (int64_t c = 0; k->l->targets > 1 && c < k->l->targets; c++) put_flag(k, c == q->target);
 }
 

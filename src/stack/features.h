@@ -69,6 +69,7 @@ typedef struct ll_stack_column {
     bool          level;    /* tells the level of a series, by which a season could be recognised */
     bool          flag;     /* 0 or 1, not to be standardised */
     int64_t       variable; /* whose other readings it tells of, by its place; 0: none of them */
+    bool          grows;    /* goes on beyond the range of training as a matter of course */
 } ll_stack_column;
 
 /* How many columns there are; column may be NULL. */

@@ -66,6 +66,15 @@ void ll_stack_destroy(ll_stack *s)
     ll_free(s);
 }
 
+/* New seasons lie nearer, a level that has fallen far beyond. */
+#define NEAR 1.0
+
+double ll_stack_trust(double away)
+{
+    const double far = fmax(0, away - NEAR);
+    return 1 / (1 + far * far);
+}
+
 /* ---- answers ---- */
 
 enum { ROWS = 256 };
@@ -131,11 +140,14 @@ static llap_status add_member(ll_stack_answerer *a, ll_stack_kind kind, const ll
 {
     const ll_stack_member *m = &a->s->member[kind];
     const int64_t          N = m->shape.networks, L = LL_STACK_LEVELS;
-    const double           weight = a->s->weight[1 + kind];
+    double                 weight[ROWS];
     float                 *x = ll_session_real(a->net[kind], "x");
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        ll_stack_columns_put(&m->columns, &raw[first + i], x + i * m->shape.width);
+    for (int64_t i = 0; i < n; i++) {
+        const double away =
+            ll_stack_columns_put(&m->columns, &raw[first + i], x + i * m->shape.width);
+        weight[i] = a->s->weight[1 + kind] * ll_stack_trust(away);
+    }
     const llap_status st = ll_session_run(a->net[kind]);
     if (st != LLAP_OK) return st;
     const float *z = ll_session_output(a->net[kind], "z");
@@ -146,7 +158,7 @@ static llap_status add_member(ll_stack_answerer *a, ll_stack_kind kind, const ll
             ll_stack_add_sorted(m->start, z + (k * ROWS + i) * L, quantile);
         for (int l = 0; l < L; l++) quantile[l] /= (double)N;
         ll_stack_moves_of(a->s, kind, &raw[first + i], first + i, quantile, score, user, own);
-        for (int l = 0; l < L; l++) move[(first + i) * L + l] += weight * own[l];
+        for (int l = 0; l < L; l++) move[(first + i) * L + l] += weight[i] * own[l];
     }
     return LLAP_OK;
 }

@@ -89,6 +89,11 @@ typedef struct ll_stack {
 llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out);
 void        ll_stack_destroy(ll_stack *s); /* NULL is fine */
 
+/* The share of a member's weight that is left where one of its columns lies so many deviations
+ * outside of the range of training (ll_stack_columns_put): 1 up to one deviation. The anchor, which
+ * knows what to do there, has the rest. */
+double ll_stack_trust(double away);
+
 typedef struct ll_stack_answerer ll_stack_answerer;
 llap_status ll_stack_answerer_create(const ll_stack *s, const ll_backend *backend,
                                      ll_stack_answerer **out); /* borrows s */

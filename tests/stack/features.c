@@ -3,6 +3,7 @@
 #include "stack/features.h"
 #include "base/rng/rng.h"
 #include "stack/columns.h"
+#include "stack/stack.h"
 
 #include "check.h"
 
@@ -158,6 +159,39 @@ static void columns_are_what_they_say(void **state)
     clear(&w);
 }
 
+/* What training had never more of counts as the end of its range, and how far it is gets known. */
+static void columns_stay_within_the_range_of_training(void **state)
+{
+    (void)state;
+    static float x[3][MOST];
+    float        row[2 * MOST];
+    world w = { .l = { .targets = 1, .step = 1, .context = 48, .horizon = 4, .elapsed = true } };
+    ll_stack_raw r[3];
+    ll_stack_layout_spans(&w.l);
+    const int n = ll_stack_describe(&w.l, NULL);
+    for (int k = 0; k < 3; k++) {
+        r[k] = (ll_stack_raw){ .x = x[k], .query = { .median = 0, .spread = 1 } };
+        for (int i = 0; i < n; i++) x[k][i] = (float)k;
+    }
+    ll_stack_columns c;
+    assert_int_equal(ll_stack_columns_init(&c, &w.l, true, true), LLAP_OK);
+    ll_stack_columns_put(&c, &r[2], row);
+    assert_true(row[0] == 2); /* nothing is known about a range */
+    ll_stack_columns_fit(&c, r, 2);
+    assert_true(ll_stack_columns_put(&c, &r[0], row) == 0 && row[0] == -1);
+    assert_true(ll_stack_columns_put(&c, &r[1], row) == 0 && row[0] == 1);
+    x[2][0] = 4; /* 0 and 1 are -1 and 1 of their deviations, 4 is 7 */
+    for (int i = 1; i < n; i++) x[2][i] = 1;
+    assert_true(fabs(ll_stack_columns_put(&c, &r[2], row) - 6) < 1e-5 && row[0] == 1);
+    x[2][0] = 1;
+    x[2][11] = 1000; /* time since the start goes on */
+    assert_true(ll_stack_columns_put(&c, &r[2], row) == 0 && row[11] == 1);
+    ll_stack_columns_deinit(&c);
+    /* Up to one deviation members are trusted, far out the anchor. */
+    assert_true(ll_stack_trust(0) == 1 && ll_stack_trust(1) == 1);
+    assert_true(ll_stack_trust(2) == 0.5 && ll_stack_trust(11) < 0.01);
+}
+
 static void neighbours_are_those_that_tell(void **state)
 {
     (void)state;
@@ -182,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(later_readings_change_nothing),
                                         cmocka_unit_test(known_values_ahead_are_seen),
                                         cmocka_unit_test(columns_are_what_they_say),
+                                        cmocka_unit_test(columns_stay_within_the_range_of_training),
                                         cmocka_unit_test(neighbours_are_those_that_tell) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

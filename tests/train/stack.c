@@ -8,6 +8,7 @@
 #include "predict/view/series.h"
 #include "predict/view/stack_view.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -71,6 +72,36 @@ static void a_file_answers_as_the_model(void **state)
     assert_non_null(m->stack);
     same_text(forecast_text(model, 0), forecast_text(m, 0));
     same_text(forecast_text(model, 1), forecast_text(m, 1));
+    llap_model_destroy(m);
+}
+
+/* Files of 0.2 have no ranges of columns: nothing is then held within any. */
+static void files_without_ranges_load(void **state)
+{
+    (void)state;
+    const char *path = in_folder("ranges.safetensors");
+    llap_model *m, *old;
+    CHECK_OK(llap_model_save(model, path));
+    CHECK_OK(llap_model_load(path, &m));
+    int64_t n = 0;
+    for (int k = 0; k < LL_STACK_KINDS; k++) {
+        ll_stack_columns *c = &m->stack->member[k].columns;
+        for (int64_t i = 0; i < c->n; i++, n++) {
+            const ll_stack_columns *own = &model->stack->member[k].columns;
+            assert_true(c->low[i] == own->low[i] && c->high[i] == own->high[i]);
+            assert_true(isfinite(c->low[i]) && c->low[i] <= c->high[i]);
+            c->low[i] = -INFINITY;
+        }
+    }
+    assert_true(n > 0);
+    CHECK_OK(llap_model_save(m, path));
+    CHECK_OK(llap_model_load(path, &old));
+    for (int k = 0; k < LL_STACK_KINDS; k++) {
+        const ll_stack_columns *c = &old->stack->member[k].columns;
+        for (int64_t i = 0; i < c->n; i++)
+            assert_true(c->low[i] == -INFINITY && c->high[i] == INFINITY);
+    }
+    llap_model_destroy(old);
     llap_model_destroy(m);
 }
 
@@ -190,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
                                         cmocka_unit_test(a_file_answers_as_the_model),
+                                        cmocka_unit_test(files_without_ranges_load),
                                         cmocka_unit_test(training_does_not_depend_on_threads),
                                         cmocka_unit_test(
                                             a_stopped_training_goes_on_to_the_same_model),
