@@ -199,7 +199,8 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     ll_opponents         others = { 0 };
     ll_against           theirs = { 0 };
     const ll_forecaster *f[EVALUATION_MAX] = { &model, &anchor };
-    const int            n_own = m->network != NULL && m->anchor != NULL ? 2 : 1;
+    const bool           parts = m->network != NULL || m->stack != NULL;
+    const int            n_own = parts && m->anchor != NULL ? 2 : 1;
     llap_status          st = ll_frame_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
     if (st == LLAP_OK) st = ll_frame_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);

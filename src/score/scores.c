@@ -227,6 +227,13 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
     };
 }
 
+/* Is the model's answer that of its anchors, whatever else it has? */
+static bool answers_by_anchor(const llap_model *m)
+{
+    if (m->stack != NULL) return m->stack->weight[0] >= 1 && !ll_stack_diffuses(&m->stack->diffusion);
+    return m->network != NULL && m->network->config.features.answer_source == LL_ANSWER_BY_ANCHOR;
+}
+
 llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_scores **out)
 {
     *out = NULL;
@@ -235,8 +242,7 @@ llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_sco
     if (s == NULL) return LLAP_ENOMEM;
     *s = (llap_scores){ .info = info_of(e, look), .impute = e->impute, .look = *look };
     s->model_step = e->m->frame.step;
-    s->is_anchor = !e->impute && e->n_with == 0 && e->m->network != NULL &&
-                   e->m->network->config.features.answer_source == LL_ANSWER_BY_ANCHOR;
+    s->is_anchor = !e->impute && e->n_with == 0 && answers_by_anchor(e->m);
     llap_status st = make_room(s);
     if (st == LLAP_OK) st = put_names(s, e);
     for (int i = 0; i < e->n && st == LLAP_OK; i++) st = put_forecaster(s, e, i);

@@ -189,6 +189,18 @@ static void no_opinion_is_the_anchor(void **state)
     llap_text_free(own);
 }
 
+/* evaluate scores the anchor beside the stack, energy scores of their paths too. */
+static void the_anchor_is_scored_beside_it(void **state)
+{
+    (void)state;
+    const llap_evaluate_opts o = { .bootstrap = LLAP_ZERO, .samples = 20 };
+    ll_json                 *j = evaluate(model, panel, &o);
+    const double             own = score(j, "model", "crps"), anchor = score(j, "anchor", "crps");
+    assert_true(own > 0 && anchor > 0 && own != anchor);
+    assert_true(score(j, "anchor", "energy") > 0 && score(j, "model", "energy") > 0);
+    ll_json_destroy(j);
+}
+
 static void hostile_files_are_refused(void **state)
 {
     (void)state;
@@ -222,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(hostile_files_are_refused),
                                         cmocka_unit_test(a_file_answers_as_the_model),
                                         cmocka_unit_test(files_without_ranges_load),
+                                        cmocka_unit_test(the_anchor_is_scored_beside_it),
                                         cmocka_unit_test(training_does_not_depend_on_threads),
                                         cmocka_unit_test(
                                             a_stopped_training_goes_on_to_the_same_model),
