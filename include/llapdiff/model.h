@@ -72,6 +72,13 @@ typedef enum llap_train_glitches {
     LLAP_TRAIN_GLITCHES_KEEP, /* "keep": they are readings */
 } llap_train_glitches;
 
+typedef enum llap_train_diffusion {
+    LLAP_TRAIN_DIFFUSION_DEFAULT,
+    LLAP_TRAIN_DIFFUSION_NO,    /* "no", the default: quantile networks alone */
+    LLAP_TRAIN_DIFFUSION_TINY,  /* "tiny", "small": diffusion networks of that size beside them */
+    LLAP_TRAIN_DIFFUSION_SMALL, /* small: a quarter of an hour on two cores */
+} llap_train_diffusion;
+
 typedef struct llap_train_opts {
     const char *target;  /* variables, separated by commas; NULL: all */
     const char *context; /* duration looked back, "14d", or steps, "336" */
@@ -149,6 +156,9 @@ typedef struct llap_train_opts {
                              .csv, .tsv or .gz), or columns of the data, separated by commas.
                              Words are categories, also of columns that a panel read from CSV left
                              out; numbers are numbers. NULL: none */
+    /* of size stack: are diffusion networks trained too? Validation says which weight they get
+     * beside the quantile networks, if any */
+    llap_train_diffusion diffusion;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

@@ -50,6 +50,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "history", .name = "log" },
     { .table = llap_train_options, .option = "profile" },
     { .table = llap_train_options, .option = "from", .arg = "MODEL" },
+    { .table = llap_train_options, .option = "diffusion" },
     { .table = llap_train_options, .option = "members" },
     { .table = llap_train_options, .option = "steps" },
     { .table = llap_train_options, .option = "batch" },
@@ -102,7 +103,7 @@ static void say_idle(const cli_common *common, const llap_train_opts *o)
     bool                     any = false;
     const bool               stack = o->size == LLAP_TRAIN_SIZE_STACK;
     if (common->quiet || (o->size != LLAP_TRAIN_SIZE_ANCHOR && !stack) ||
-        o->profile == LLAP_TRAIN_PROFILE_REFERENCE)
+        o->profile == LLAP_TRAIN_PROFILE_REFERENCE || o->diffusion > LLAP_TRAIN_DIFFUSION_NO)
         return;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
         if (!llap_option_given(llap_option_find(llap_train_options(), idle[i]), o)) continue;

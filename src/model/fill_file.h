@@ -18,6 +18,8 @@
 #include "base/safetensors.h"
 #include "model/model.h"
 
+#define LL_FILL_TENSORS "fill." /* what their names begin with */
+
 /* The key "filling" of an open object. */
 void ll_fill_write(ll_json_writer *w, const ll_filling *f);
 

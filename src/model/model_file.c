@@ -14,20 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "anchor" without networks, else what the networks say. */
+/* "anchor" without networks, "stack" with one, whatever draws beside it, else what the networks
+ * say.
+ */
 static llap_status check_size(const ll_json *j)
 {
     const char *size = NULL, *expected = LL_MODEL_SIZE_ANCHOR;
-    const bool  network = ll_json_has(j, "network");
-    if (ll_json_has(j, "stack")) expected = LL_MODEL_SIZE_STACK;
-    if (network && ll_json_has(j, "stack"))
-        return ll_fail(LLAP_EFORMAT, "config: both 'network' and 'stack'");
+    const bool  stack = ll_json_has(j, "stack");
+    const bool  network = ll_json_has(j, "network") && !stack;
+    if (stack) expected = LL_MODEL_SIZE_STACK;
     llap_status st = ll_json_string(j, "size", &size);
     if (st == LLAP_OK && network) st = ll_json_need(j, "network.size");
     if (st == LLAP_OK && network) st = ll_json_string(j, "network.size", &expected);
     if (st == LLAP_OK && strcmp(size, expected) != 0)
         st = ll_fail(LLAP_EFORMAT, "config: 'size': expected \"%s\"%s, found \"%s\"", expected,
-                     network ? " as the networks have" : ", there are no networks", size);
+                     network ? " as the networks have"
+                     : stack ? " as there is a stack"
+                             : ", there are no networks",
+                     size);
     return st;
 }
 
@@ -121,18 +125,23 @@ llap_status ll_model_check_network(const llap_model *m)
     return LLAP_OK;
 }
 
-/* The networks, from all tensors but the anchors'; *n becomes the number of theirs. */
+/* The networks, from all tensors but the anchors', the stack's and the filling's; *n becomes the
+ * number of theirs. */
 static llap_status get_network(const ll_tensors *t, const ll_json *config, llap_model *m, size_t *n)
 {
     static const char *const of[] = { "scale", "anchor" };
     ll_arena                 names = { 0 };
     const size_t             count = 2 * (size_t)ll_model_n_anchors(m);
-    const char             **ignore = ll_arena_new(&names, count + 2, sizeof *ignore);
+    const char             **ignore = ll_arena_new(&names, count + 4, sizeof *ignore);
     llap_status              st = ignore == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < count; i++)
         if ((ignore[i] = ll_arena_printf(&names, "%s.%zu.", of[i % 2], i / 2)) == NULL)
             st = LLAP_ENOMEM;
-    if (st == LLAP_OK) ignore[count] = LL_JOINT_TENSORS;
+    if (st == LLAP_OK) {
+        ignore[count] = LL_JOINT_TENSORS;
+        ignore[count + 1] = LL_STACK_TENSORS;
+        ignore[count + 2] = LL_FILL_TENSORS;
+    }
     if (st == LLAP_OK) st = ll_network_load(t, config, (const char *const *)ignore, &m->network, n);
     ll_arena_deinit(&names);
     return st == LLAP_OK ? ll_model_check_network(m) : st;
@@ -143,6 +152,10 @@ static llap_status check_stack(const ll_json *config, const llap_model *m)
 {
     const ll_statics *s = ll_model_statics(m);
     const int64_t     terms = s == NULL ? 0 : s->n_terms;
+    const bool        draws = ll_stack_diffuses(&m->stack->diffusion);
+    if (draws != (m->network != NULL))
+        return ll_json_fail(config, "stack", "it has %s that draw, and the model has %s",
+                            draws ? "networks" : "no networks", draws ? "none" : "some");
     if (m->stack->layout.statics == 0 || m->stack->layout.statics == terms) return LLAP_OK;
     return ll_json_fail(config, "stack.statics", "expected 0 or %lld, found %lld", (long long)terms,
                         (long long)m->stack->layout.statics);

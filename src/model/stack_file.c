@@ -43,6 +43,16 @@ static const ll_field fields[] = {
 /* clang-format on */
 enum { FIELDS = sizeof fields / sizeof *fields };
 
+/* clang-format off */
+#define OF(name, lo, hi) { #name, LL_FIELD_REAL, offsetof(ll_stack_diffusion, name), lo, hi, NULL }
+static const ll_field diffusion_fields[] = {
+    OF(weight, 0, 1), { "ranks", LL_FIELD_BOOL, offsetof(ll_stack_diffusion, ranks), 0, 0, NULL },
+    { "samples", LL_FIELD_INT, offsetof(ll_stack_diffusion, samples), 2, LL_STACK_DRAWS_MAX, NULL },
+    OF(alone, 0, 1e12), OF(without, 0, 1e12), OF(score, 0, 1e12),
+};
+/* clang-format on */
+enum { DIFFUSION_FIELDS = sizeof diffusion_fields / sizeof *diffusion_fields };
+
 static void put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
 {
     ll_json_open(w, key, '(');
@@ -103,6 +113,11 @@ void ll_stack_write(ll_json_writer *w, const ll_stack *s)
         ll_json_close(w, '}');
     }
     ll_json_close(w, '}');
+    if (s->diffusion.tried) {
+        ll_json_open(w, "diffusion", '{');
+        ll_fields_write(w, diffusion_fields, DIFFUSION_FIELDS, &s->diffusion);
+        ll_json_close(w, '}');
+    }
     ll_json_close(w, '}');
 }
 
@@ -408,10 +423,22 @@ static llap_status get_inputs(const ll_json *j, const ll_model_frame *f, const c
     return st;
 }
 
+static llap_status get_diffusion(const ll_json *j, ll_stack_diffusion *d)
+{
+    d->tried = ll_json_has(j, "stack.diffusion");
+    if (!d->tried) return LLAP_OK;
+    const llap_status st =
+        ll_fields_only(j, "stack.diffusion", diffusion_fields, DIFFUSION_FIELDS, NULL);
+    return st == LLAP_OK
+               ? ll_fields_read(j, "stack.diffusion", diffusion_fields, DIFFUSION_FIELDS, d)
+               : st;
+}
+
 static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model_frame *f,
                            const char **input, ll_stack *s, size_t *n_tensors)
 {
     llap_status st = get_numbers(j, s);
+    if (st == LLAP_OK) st = get_diffusion(j, &s->diffusion);
     if (st == LLAP_OK) st = get_inputs(j, f, input, s);
     if (st == LLAP_OK) st = get_costs(j, s);
     if (st == LLAP_OK) st = get_tables(t, s, n_tensors);
@@ -430,8 +457,8 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
 llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_model_frame *f,
                           ll_stack **out, size_t *n_tensors)
 {
-    static const char *const more[] = { "inputs", "turn",  "by",      "cost",    "mean",
-                                        "sd",     "limit", "weights", "members", NULL };
+    static const char *const more[] = { "inputs", "turn",    "by",      "cost",      "mean", "sd",
+                                        "limit",  "weights", "members", "diffusion", NULL };
     head                     h = { 0 };
     const char             **input = NULL;
     size_t                   n = 0;

@@ -1,6 +1,8 @@
 /* The stack in a model file. Under "stack" of the configuration: the layout, the names of the
  * inputs, means and deviations, the weights of the pool and of each member its sizes, start
- * quantiles, steps and score. Tensors:
+ * quantiles, steps and score; "diffusion" where there were diffusion networks: their weight, and
+ * whether paths go in their order, for which they are in the file as model/network.h has them.
+ * Tensors:
  *     stack.neighbours       F32 [targets,entities,5] numbers of entities, -1: none; of joint ones
  *     stack.statics          F32 [entities,terms] static inputs, where an anchor uses them
  *     stack.scale            F32 [targets,23] edges of leads and deviations, of u and v
@@ -14,6 +16,8 @@
 #include "base/json/json.h"
 #include "base/safetensors.h"
 #include "model/model.h"
+
+#define LL_STACK_TENSORS "stack." /* what their names begin with */
 
 /* The key "stack" of an open object. */
 void ll_stack_write(ll_json_writer *w, const ll_stack *s);

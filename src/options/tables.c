@@ -24,6 +24,10 @@ static const char *const glitches[] = {
     "", [LLAP_TRAIN_GLITCHES_DROP] = "drop", [LLAP_TRAIN_GLITCHES_KEEP] = "keep", NULL,
 };
 
+static const char *const diffusion[] = {
+    "", [LLAP_TRAIN_DIFFUSION_NO] = "no", [LLAP_TRAIN_DIFFUSION_TINY] = "tiny", [LLAP_TRAIN_DIFFUSION_SMALL] = "small", NULL,
+};
+
 /* A model keeps them in this order. */
 #define OPTIONS llap_train_opts
 static const llap_option train_options[] = {
@@ -40,6 +44,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(LIST, shares, "70,10,20", "percentages of training, validation and test, of the time or of the entities"),
     OPTION_WORD(profile, "default", profiles, "networks on top of the anchor, or the paper's three stages"),
     OPTION_WORD(size, NULL, sizes, "what is trained (default: stack): anchor, the process alone, in seconds; stack, quantile networks around it; tiny, small, diffusion networks on top of it; reference profile: tiny, paper"),
+    OPTION_WORD(diffusion, "no", diffusion, "size stack: diffusion networks of that size as one more member, with the weight that validation gives them, if any"),
     OPTION_WORD(view, "auto", views, "what an example holds: all entities (joint), all targets of one entity, or one target (rows)"),
     OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),

@@ -112,8 +112,9 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
 /* The stack of a model on its anchors: paths of the anchors with the stack's margins, so that their
- * order in time stays. As above. */
+ * order in time stays, or goes by the diffusion networks (predict/stack_draws.h). As above. */
 llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out);
 /* The same on series that the caller has, borrowed until deinit. */
 llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,

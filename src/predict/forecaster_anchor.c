@@ -5,6 +5,7 @@
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
 #include "predict/joint_draws.h"
+#include "predict/stack_draws.h"
 #include "predict/view/series.h"
 #include "predict/view/stack_view.h"
 #include "predict/view/target_series.h"
@@ -20,6 +21,7 @@ typedef struct anchor_self {
     ll_target_series        own;    /* empty where they are borrowed */
     const ll_target_series *series; /* of the panel */
     ll_stack_view          *stack;  /* owned; NULL: none */
+    ll_stack_draws         *draws;  /* owned; NULL: no diffusion networks beside it */
 } anchor_self;
 
 static void destroy(void *self)
@@ -28,6 +30,8 @@ static void destroy(void *self)
     ll_target_series_deinit(&s->own);
     if (s->stack != NULL) ll_stack_view_deinit(s->stack);
     ll_free(s->stack);
+    if (s->draws != NULL) ll_stack_draws_deinit(s->draws);
+    ll_free(s->draws);
     ll_free(s);
 }
 
@@ -74,7 +78,10 @@ static llap_status move_laws(const anchor_self *s, int64_t target, const ll_fore
     }
     double *move = ll_arena_new(arena, queries * LL_LAW_LEVELS, sizeof *move);
     if (entity == NULL || move == NULL) return LLAP_ENOMEM;
-    return ll_stack_view_move(s->stack, target, k->r, entity, (size_t)n, move);
+    llap_status st = ll_stack_view_move(s->stack, target, k->r, entity, (size_t)n, move);
+    if (st == LLAP_OK && s->draws != NULL)
+        st = ll_stack_draws_blend(s->draws, target, k->r, n, arena);
+    return st;
 }
 
 static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_forecast_window *w,
@@ -92,10 +99,13 @@ static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_for
             const uint64_t         id = ll_hash(w[i].id, name, strlen(name));
             const ll_anchor_model *a = s->m->anchor[target];
             const size_t           n_paths = (size_t)ask->n_samples;
-            const llap_status      one =
+            llap_status            one =
                 ll_joint_holds(s->m, s->series->known[w[i].entity]) /* its normals are there */
-                         ? ll_anchor_model_paths_by(a, &k->r[i], k->path[i], n_paths, k->path[i])
-                         : ll_anchor_model_paths(a, &k->r[i], ask->seed, id, n_paths, k->path[i]);
+                               ? ll_anchor_model_paths_by(a, &k->r[i], k->path[i], n_paths, k->path[i])
+                               : ll_anchor_model_paths(a, &k->r[i], ask->seed, id, n_paths, k->path[i]);
+            if (one == LLAP_OK && s->draws != NULL)
+                one = ll_stack_draws_order(s->draws, target, i, ask->n_samples, w[i].n_query,
+                                           k->path[i]);
             if ((int)one > worst) worst = (int)one;
         }
         st = (llap_status)worst; /* its detail may be another thread's */
@@ -111,6 +121,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     const anchor_self *s = f->self;
     llap_status        st = LLAP_OK;
     assert(s->series != NULL && s->series->n_targets == f->n_targets);
+    if (s->draws != NULL) st = ll_stack_draws_ask(s->draws, ask, w, n, arena);
     for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++) {
         anchor_work work = { 0 };
         st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
@@ -156,6 +167,7 @@ llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const
 }
 
 llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out)
 {
     assert(m->stack != NULL);
@@ -164,6 +176,10 @@ llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const 
     anchor_self *s = out->self;
     s->stack = ll_new(1, sizeof *s->stack);
     st = s->stack == NULL ? LLAP_ENOMEM : ll_stack_view_init(s->stack, m, m->stack, p);
+    if (st == LLAP_OK && ll_stack_diffuses(&m->stack->diffusion)) {
+        s->draws = ll_new(1, sizeof *s->draws);
+        st = s->draws == NULL ? LLAP_ENOMEM : ll_stack_draws_init(s->draws, m, p, backend, kept);
+    }
     out->name = "stack";
     if (st != LLAP_OK) ll_forecaster_deinit(out);
     return st;

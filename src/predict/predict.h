@@ -6,6 +6,7 @@
  *   forecast.c                  llap_forecast and the sampler handle
  *   components.h                what forecasts are made of
  *   network_members.h           the networks of a model, and who answers
+ *   stack_draws.h               those networks beside a stack
  *   reference.h, reference_inputs.h:
  *                               models of the reference profile; what their networks take of a
  *                               batch

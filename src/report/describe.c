@@ -19,7 +19,9 @@ static const char *who_answers(const llap_model *m)
 {
     static const char *const who[] = { "networks", "anchor", "both" };
     assert(m->network != NULL || m->anchor != NULL);
-    if (m->stack != NULL && m->stack->weight[0] < 1) return "stack";
+    if (m->stack != NULL && (m->stack->weight[0] < 1 || m->stack->diffusion.weight > 0))
+        return "stack";
+    if (m->stack != NULL) return who[LL_ANSWER_BY_ANCHOR];
     if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
     return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS
                                  : m->network->config.features.answer_source];

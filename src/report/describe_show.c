@@ -236,17 +236,35 @@ static void input_costs_text(FILE *out, const ll_stack *s)
     if (below < HUGE_VAL) fprintf(out, "\n");
 }
 
+/* What the diffusion networks add to it. */
+static void diffusion_text(FILE *out, const ll_stack_diffusion *d)
+{
+    if (!d->tried) return;
+    fprintf(out,
+            "  diffusion networks: CRPS %.4f on validation, the others %.4f, all together %.4f: ",
+            d->alone, d->without, d->score);
+    if (d->weight > 0) fprintf(out, "weight %.2f beside the others", d->weight);
+    else fprintf(out, "no weight");
+    if (d->ranks) fprintf(out, "; paths go in the order of theirs");
+    fputc('\n', out);
+}
+
 static void stack_text(FILE *out, const ll_stack *s)
 {
     if (s->weight[0] >= 1) {
-        fprintf(out, "the anchor answers: out of fold the stack was no better\n");
+        fprintf(out, "%s: out of fold the quantile networks were no better\n",
+                s->diffusion.weight > 0 ? "anchor and diffusion networks answer"
+                                        : "the anchor answers");
+        diffusion_text(out, &s->diffusion);
         return;
     }
     int64_t n = 0; /* a direction is two inputs, but one variable */
     for (int64_t i = 0; i < s->layout.inputs; i++) n += s->input[i].turn != LL_STACK_COSINE;
     fprintf(out,
-            "the stack answers: CRPS %.4f out of fold, anchor %.4f; it looks at %lld other %s%s\n",
-            s->score, s->anchor_score, (long long)n, n == 1 ? "variable" : "variables",
+            "the stack answers: CRPS %.4f out of fold, anchor %.4f (%.1f %% better); it looks at "
+            "%lld other %s%s\n",
+            s->score, s->anchor_score, 100 * (1 - s->score / s->anchor_score), (long long)n,
+            n == 1 ? "variable" : "variables",
             s->layout.entities > 0 ? " and at the other entities" : "");
     fprintf(out, "  %-8s %6s %10s %8s\n  %-8s %6.2f %10.4f\n", "member", "weight", "CRPS", "steps",
             "anchor", s->weight[0], s->anchor_score);
@@ -255,6 +273,7 @@ static void stack_text(FILE *out, const ll_stack *s)
             fprintf(out, "  %-8s %6.2f %10.4f %8lld\n", ll_stack_kind_names[k], s->weight[1 + k],
                     s->member[k].score, (long long)s->member[k].steps);
     input_costs_text(out, s);
+    diffusion_text(out, &s->diffusion);
 }
 
 /* What kind of values, and the bounds of answers; nothing where there is nothing to say. */
@@ -344,7 +363,7 @@ static void describe_text(FILE *out, const llap_description *d)
                 "there on\n",
                 show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
-    if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
+    if (m->network != NULL && m->anchor != NULL && m->stack == NULL) answers_text(out, m);
     if (m->stack != NULL) stack_text(out, m->stack);
     if (m->filling != NULL) filling_text(out, m->filling);
     for (int64_t i = 0; i < f->n_targets; i++)

@@ -230,7 +230,8 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
 /* Is the model's answer that of its anchors, whatever else it has? */
 static bool answers_by_anchor(const llap_model *m)
 {
-    if (m->stack != NULL) return m->stack->weight[0] >= 1 && !ll_stack_diffuses(&m->stack->diffusion);
+    if (m->stack != NULL)
+        return m->stack->weight[0] >= 1 && !ll_stack_diffuses(&m->stack->diffusion);
     return m->network != NULL && m->network->config.features.answer_source == LL_ANSWER_BY_ANCHOR;
 }
 

@@ -43,6 +43,7 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
     for (size_t i = 0; i < V - C; i++) s->input[i].cost = (double)NAN;
     for (size_t i = 0; i < near; i++) s->neighbour[i] = -1;
     s->weight[0] = 1;
+    s->fold = -1;
     *out = s;
     return LLAP_OK;
 }
@@ -139,7 +140,10 @@ static llap_status add_member(ll_stack_answerer *a, ll_stack_kind kind, const ll
                               double *move)
 {
     const ll_stack_member *m = &a->s->member[kind];
-    const int64_t          N = m->shape.networks, L = LL_STACK_LEVELS;
+    const int64_t          L = LL_STACK_LEVELS, each = m->shape.networks / LL_STACK_FOLDS;
+    const bool             some = a->s->fold >= 0;
+    const int64_t          begin = some ? a->s->fold * each : 0;
+    const int64_t          N = some ? each : m->shape.networks;
     double                 weight[ROWS];
     float                 *x = ll_session_real(a->net[kind], "x");
 #pragma omp parallel for schedule(static)
@@ -154,7 +158,7 @@ static llap_status add_member(ll_stack_answerer *a, ll_stack_kind kind, const ll
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; i++) {
         double quantile[LL_STACK_LEVELS] = { 0 }, own[LL_STACK_LEVELS];
-        for (int64_t k = 0; k < N; k++)
+        for (int64_t k = begin; k < begin + N; k++)
             ll_stack_add_sorted(m->start, z + (k * ROWS + i) * L, quantile);
         for (int l = 0; l < L; l++) quantile[l] /= (double)N;
         ll_stack_moves_of(a->s, kind, &raw[first + i], first + i, quantile, score, user, own);

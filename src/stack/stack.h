@@ -43,6 +43,7 @@ extern const char *const ll_stack_kind_names[]; /* "s", "r", "u", "v", NULL */
 static inline bool       ll_stack_anchored(ll_stack_kind k) { return k <= LL_STACK_R; }
 static inline bool ll_stack_levels(ll_stack_kind k) { return k == LL_STACK_S || k == LL_STACK_U; }
 
+enum { LL_STACK_FOLDS = 4 };    /* of which each network has learnt from all but one */
 enum { LL_STACK_BUCKETS = 12 }; /* of leads, with a scale of their own where there is no anchor */
 
 typedef struct ll_stack_scale {        /* of one target: sd of y - base by lead, for u and v */
@@ -72,20 +73,41 @@ typedef struct ll_stack_member {
     double           score;                  /* CRPS out of fold, in deviations of training */
 } ll_stack_member;
 
+/* The diffusion networks of the same model as one more member of the pool, beside what the others
+ * answer together: judged on validation, of which they have learnt nothing
+ * (train/stack_diffusion.h).
+ */
+enum { LL_STACK_DRAWS_MAX = 512 };
+typedef struct ll_stack_diffusion {
+    bool    tried;                 /* were there any? */
+    double  weight;                /* of theirs; what the others answer has the rest */
+    bool    ranks;                 /* paths go in the order of theirs, not of the anchor's */
+    int64_t samples;               /* draws that their quantiles are made of */
+    double  alone, without, score; /* CRPS on validation: theirs, of the others, of all together */
+} ll_stack_diffusion;
+static inline bool ll_stack_diffuses(const ll_stack_diffusion *d)
+{
+    return d->weight > 0 || d->ranks;
+}
+
 typedef struct ll_stack {
-    ll_stack_layout layout;
-    int32_t        *neighbour; /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
-    ll_stack_input *input;     /* [inputs + known]; owned */
-    double         *mean, *sd; /* [variables] of training; owned */
-    double         *limit;     /* [variables] beyond which a jump is a glitch; 0: none */
-    ll_stack_scale *scale;     /* [targets] of u and v; owned */
-    float          *statics;   /* [entities of training,layout statics]; owned, NULL: none */
-    ll_stack_member member[LL_STACK_KINDS];
-    double          weight[1 + LL_STACK_KINDS]; /* of the pool, the anchor's first */
-    double          anchor_score, score;        /* CRPS out of fold: of the anchor, of the pool */
+    ll_stack_layout    layout;
+    int32_t           *neighbour; /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
+    ll_stack_input    *input;     /* [inputs + known]; owned */
+    double            *mean, *sd; /* [variables] of training; owned */
+    double            *limit;     /* [variables] beyond which a jump is a glitch; 0: none */
+    ll_stack_scale    *scale;     /* [targets] of u and v; owned */
+    float             *statics;   /* [entities of training,layout statics]; owned, NULL: none */
+    ll_stack_member    member[LL_STACK_KINDS];
+    double             weight[1 + LL_STACK_KINDS]; /* of the pool, the anchor's first */
+    double             anchor_score, score; /* CRPS out of fold: of the anchor, of the pool */
+    ll_stack_diffusion diffusion;
+    /* While it is trained: a fold, of which only the networks answer that did not learn from it;
+     * -1: all do. Not in the file. */
+    int fold;
 } ll_stack;
 
-/* Everything of the layout's size, zero; neighbours none, names NULL. Caller owns *out. */
+/* Everything of the layout's size, zero; neighbours none, names NULL, no fold. Caller owns *out. */
 llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out);
 void        ll_stack_destroy(ll_stack *s); /* NULL is fine */
 

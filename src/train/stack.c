@@ -446,7 +446,7 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
                            const int64_t *var, const ll_static_column *statics,
                            const llap_train_opts *o, const ll_recipe_stack *how,
-                           const ll_backend *backend)
+                           const ll_backend *backend, ll_stack_folds *folds)
 {
     ll_stack_set            f;
     const ll_stack_set_opts rows = { .var = var,
@@ -465,6 +465,7 @@ llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel
     }
     if (st == LLAP_OK) {
         m->stack = f.stack;
+        *folds = f.folds;
         f.stack = NULL;
     }
     ll_stack_set_deinit(&f);

@@ -4,13 +4,15 @@
 #define LL_TRAIN_STACK_H
 
 #include "train/run/run.h"
+#include "train/stack_set.h"
 
 /* Gives the model its stack: m->stack. statics [columns] of the panel's entities, as it was trained
  * with. Where the data is too short for folds, or the pool is no
- * better than the anchor, it is one in which the anchor answers, and the log says so. */
+ * better than the anchor, it is one in which the anchor answers, and the log says so. folds: which
+ * of its networks answer out of fold. */
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
                            const int64_t *var, const ll_static_column *statics,
                            const llap_train_opts *o, const ll_recipe_stack *how,
-                           const ll_backend *backend);
+                           const ll_backend *backend, ll_stack_folds *folds);
 
 #endif

@@ -206,11 +206,19 @@ static void fill_rows(ll_stack_set *f, const llap_model *m, const ll_windows *w,
 
 /* ---- folds ---- */
 
-/* Which fold each row is held back from, and where blocks of origins begin: edge [folds + 1]. */
-static llap_status assign(const ll_stack_set *f, const llap_model *m, const llap_panel *p,
-                          uint64_t seed, uint8_t *fold, double *edge)
+int ll_stack_fold_of(const ll_stack_folds *f, const char *entity, double origin)
 {
-    double *o = ll_new((size_t)f->n + 1, sizeof *o);
+    const ll_rng r = ll_rng_make(f->seed, LL_STREAM_FIT, ll_hash(0, entity, strlen(entity)), 0, 1);
+    int          k = 0;
+    if (f->by_entity) return (int)ll_rng_below(&r, 0, LL_STACK_FOLDS);
+    while (k < LL_STACK_FOLDS - 1 && origin >= f->edge[k + 1]) k++;
+    return k;
+}
+
+/* Where blocks of origins begin. */
+static llap_status find_edges(ll_stack_set *f)
+{
+    double *o = ll_new((size_t)f->n + 1, sizeof *o), *edge = f->folds.edge;
     if (o == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < f->n; i++) o[i] = f->raw[i].query.origin;
     ll_sort_doubles(o, (size_t)f->n);
@@ -218,34 +226,28 @@ static llap_status assign(const ll_stack_set *f, const llap_model *m, const llap
     edge[LL_STACK_FOLDS] = INFINITY;
     for (int64_t k = 1; k < LL_STACK_FOLDS; k++) edge[k] = o[k * f->n / LL_STACK_FOLDS];
     ll_free(o);
-    for (int64_t i = 0; i < f->n; i++) {
-        const ll_stack_query *q = &f->raw[i].query;
-        const char           *name = p->entity[q->entity];
-        const ll_rng r = ll_rng_make(seed, LL_STREAM_FIT, ll_hash(0, name, strlen(name)), 0, 1);
-        fold[i] = (uint8_t)ll_rng_below(&r, 0, LL_STACK_FOLDS);
-        if (m->frame.by_entity) continue;
-        fold[i] = 0;
-        while (fold[i] < LL_STACK_FOLDS - 1 && q->origin >= edge[fold[i] + 1]) fold[i]++;
-    }
     return LLAP_OK;
 }
 
-static llap_status make_folds(ll_stack_set *f, const llap_model *m, const llap_panel *p,
-                              uint64_t seed)
+static llap_status make_folds(ll_stack_set *f, const llap_panel *p)
 {
-    double      edge[LL_STACK_FOLDS + 1];
-    uint8_t    *fold = ll_new((size_t)f->n + 1, sizeof *fold);
-    llap_status st = fold == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const double *edge = f->folds.edge;
+    uint8_t      *fold = ll_new((size_t)f->n + 1, sizeof *fold);
+    llap_status   st = fold == NULL ? LLAP_ENOMEM : LLAP_OK;
     f->rows = ll_new(2 * LL_STACK_FOLDS, (size_t)(f->n + 1) * sizeof *f->rows);
     if (f->rows == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK) st = assign(f, m, p, seed, fold, edge);
+    if (st == LLAP_OK) st = find_edges(f);
+    for (int64_t i = 0; i < f->n && st == LLAP_OK; i++) {
+        const ll_stack_query *q = &f->raw[i].query;
+        fold[i] = (uint8_t)ll_stack_fold_of(&f->folds, p->entity[q->entity], q->origin);
+    }
     for (int k = 0; k < LL_STACK_FOLDS && st == LLAP_OK; k++) {
         int32_t *learn = f->rows + 2 * k * f->n, *held = learn + f->n;
         int64_t  n_learn = 0, n_held = 0;
         for (int64_t i = 0; i < f->n; i++) {
             const ll_stack_query *q = &f->raw[i].query;
             /* No answer of the block is about a time that was learnt from. */
-            const bool apart = m->frame.by_entity || q->t < edge[k] ||
+            const bool apart = f->folds.by_entity || q->t < edge[k] ||
                                q->origin >= edge[k + 1] + f->stack->layout.horizon;
             if (fold[i] == k) held[n_held++] = (int32_t)i;
             else if (apart) learn[n_learn++] = (int32_t)i;
@@ -286,7 +288,8 @@ llap_status ll_stack_set_init(ll_stack_set *f, const llap_model *m, const llap_p
     }
     if (st == LLAP_OK) st = ask_anchor(f, m, w, k, o);
     if (st == LLAP_OK) fill_rows(f, m, w, k, o->var);
-    if (st == LLAP_OK) st = make_folds(f, m, p, o->seed);
+    f->folds = (ll_stack_folds){ .by_entity = m->frame.by_entity, .seed = o->seed };
+    if (st == LLAP_OK) st = make_folds(f, p);
     ll_windows_destroy(w);
     ll_free(k);
     return st;

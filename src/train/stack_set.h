@@ -12,19 +12,26 @@
 #include "stack/trainer.h"
 #include "train/stack_inputs.h"
 
-enum { LL_STACK_FOLDS = 4 };
+/* Which fold a query is of: blocks of origins, or of independent entities by their names. */
+typedef struct ll_stack_folds {
+    bool     by_entity;
+    uint64_t seed;
+    double   edge[LL_STACK_FOLDS + 1]; /* fold k has the origins from edge k to the next */
+} ll_stack_folds;
+int ll_stack_fold_of(const ll_stack_folds *f, const char *entity, double origin);
 
 typedef struct ll_stack_set {
-    int64_t       n;     /* rows */
-    ll_stack     *stack; /* owned: layout, statistics, neighbours */
-    ll_stack_view view;
-    ll_stack_raw *raw; /* [n] */
-    float        *x;   /* behind them */
-    ll_law       *law; /* [n] */
-    double       *y;   /* [n] truth, standardised; */
-    double       *z;   /* its normal score under the anchor's law, within +-LL_STACK_CLIP */
-    ll_stack_fold fold[LL_STACK_FOLDS];
-    int32_t      *rows; /* behind them */
+    int64_t        n;     /* rows */
+    ll_stack      *stack; /* owned: layout, statistics, neighbours */
+    ll_stack_view  view;
+    ll_stack_raw  *raw; /* [n] */
+    float         *x;   /* behind them */
+    ll_law        *law; /* [n] */
+    double        *y;   /* [n] truth, standardised; */
+    double        *z;   /* its normal score under the anchor's law, within +-LL_STACK_CLIP */
+    ll_stack_fold  fold[LL_STACK_FOLDS];
+    int32_t       *rows; /* behind them */
+    ll_stack_folds folds;
 } ll_stack_set;
 #define LL_STACK_CLIP 6.0
 

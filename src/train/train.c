@@ -29,6 +29,7 @@
 #include "train/run/run.h"
 #include "train/run/targets.h"
 #include "train/stack.h"
+#include "train/stack_diffusion.h"
 #include "train/statics.h"
 #include "train/training_set.h"
 
@@ -220,7 +221,9 @@ static llap_status choose_size(llap_train_size asked, int *size)
 
 /* What is known before anything is fitted. */
 typedef struct plan {
-    int               size; /* NETWORKS_NONE, NETWORKS_STACK, or ll_size */
+    int               size;      /* NETWORKS_NONE, NETWORKS_STACK, or ll_size */
+    bool              diffusion; /* networks beside the stack, */
+    ll_size           networks;  /* of this size; without a stack too */
     bool              reference;
     const ll_backend *backend; /* of networks */
     ll_recipe         recipe;  /* its anchors; what networks suggest comes later */
@@ -279,6 +282,11 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
     if (st == LLAP_OK && o->inputs != NULL && l->size != NETWORKS_STACK)
         st = ll_fail(LLAP_EOPTION, "inputs: only size stack looks at some of the variables");
+    l->diffusion = o->diffusion > LLAP_TRAIN_DIFFUSION_NO;
+    l->networks = o->diffusion == LLAP_TRAIN_DIFFUSION_TINY ? LL_SIZE_TINY : LL_SIZE_SMALL;
+    if (l->size >= 0) l->networks = (ll_size)l->size;
+    if (st == LLAP_OK && l->diffusion && l->size != NETWORKS_STACK)
+        st = ll_fail(LLAP_EOPTION, "diffusion: it is a member of a model of size stack");
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
     if (st == LLAP_OK) st = ll_targets_parse(p, o->target, o->log, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
@@ -322,7 +330,7 @@ static llap_status open_run(const llap_panel *p, const llap_train_opts *o, const
                             llap_model **finished)
 {
     if (!l->recipe.alone)
-        return ll_train_networks_open(f, &l->frame, p, l->var, o, (ll_size)l->size, config, run,
+        return ll_train_networks_open(f, &l->frame, p, l->var, o, l->networks, config, run,
                                       finished);
     const ll_stage_size size = { ll_anchors_numbers(&l->frame), 0 };
     char               *text = NULL;
@@ -376,21 +384,37 @@ static llap_status settle_filling(ll_training_run *run, llap_model *m, const lla
     return noted;
 }
 
+/* Says before anything is fitted what will be. */
+static void say_plan(const plan *l, const llap_log *log)
+{
+    if (!l->recipe.stacked) return;
+    ll_logf(log, LLAP_LOG_INFO,
+            "to be trained: the anchor%s of %lld target%s, then the stack, 4 members of %lld "
+            "networks%s%s%s; answers that they have not seen say who answers",
+            l->frame.n_targets == 1 ? "" : "s", (long long)l->frame.n_targets,
+            l->frame.n_targets == 1 ? "" : "s", (long long)(LL_STACK_FOLDS * l->recipe.stack.seeds),
+            l->diffusion ? ", and diffusion networks" : "", l->diffusion ? " of size " : "",
+            l->diffusion ? ll_size_names[l->networks] : "");
+}
+
 static llap_status train_all(ll_training_run *run, ll_training_set *f, const llap_panel *p,
                              const llap_train_opts *o, const ll_json *config, const plan *l,
                              llap_model **out)
 {
     assert(*out == NULL && !l->reference);
-    const bool  alone = l->recipe.alone;
+    const bool     alone = l->recipe.alone;
+    ll_stack_folds folds = { 0 };
+    say_plan(l, o->log);
     llap_status st = fit_anchors(run, p, o, l, out);
     if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
     if (st == LLAP_OK) st = ll_train_filling(*out, run, p, l->var, o);
     if (st == LLAP_OK && l->recipe.stacked)
         st = ll_train_stack(*out, run, p, l->var, l->statics.column, o, &l->recipe.stack,
-                            l->backend);
-    if (st == LLAP_OK && !alone)
-        st = ll_train_networks(*out, run, f, p, o, (ll_size)l->size, config);
-    if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);
+                            l->backend, &folds);
+    if (st == LLAP_OK && !alone) st = ll_train_networks(*out, run, f, p, o, l->networks, config);
+    if (st == LLAP_OK && l->diffusion)
+        st = ll_train_stack_diffusion(*out, p, l->var, &folds, o, l->backend);
+    else if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);
     if (st == LLAP_OK && alone) st = ll_training_run_table(run, &(*out)->report);
     if (st == LLAP_OK && alone) st = ll_train_options_keep(o, config, &l->recipe, *out);
     if (st == LLAP_OK) ll_training_run_sign(run, *out);
@@ -415,7 +439,7 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
 
 static llap_status check_config(plan *l, const ll_json *config)
 {
-    const bool alone = !l->reference && l->size < 0;
+    const bool alone = !l->reference && l->size < 0 && !l->diffusion;
     l->recipe = (ll_recipe){ .profile = l->reference ? LL_PROFILE_REFERENCE : LL_PROFILE_DEFAULT,
                              .alone = alone,
                              .stacked = !l->reference && l->size == NETWORKS_STACK,

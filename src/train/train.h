@@ -7,6 +7,8 @@
  *   training_set.h    what the networks are trained on
  *   networks.h        sizes and options, their spread, who answers
  *   network_member.h  one member, from its first weights to its best
+ *   stack.h           quantile networks around the anchors; stack_inputs.h, stack_set.h
+ *   stack_diffusion.h do diffusion networks belong to them?
  *   filling.h         do all sensors fill gaps?
  *   fill_choice.h     do networks fill them?
  *   trainer.c         the public handle

@@ -184,6 +184,8 @@ static llap_status make_recipe(const ll_model_frame *f, ll_feature_view view, ll
     const double           lr = o->lr > 0 ? o->lr : tiny ? 2e-3 : h <= 24 ? 5e-4 : 3e-4;
     *out = (ll_recipe){
         .profile = LL_PROFILE_DEFAULT,
+        .stacked = o->size == LLAP_TRAIN_SIZE_STACK,
+        .stack = LL_RECIPE_STACK,
         .anchor = ll_recipe_anchor_usual(),
         .networks = { .stage = { .steps = steps,
                                  .patience = 6,

@@ -372,11 +372,32 @@ static void hostile_files_are_refused(void **state)
     assert_non_null(strstr(llap_error_detail(), "fill.kernel: row 0"));
 }
 
+/* Networks on the same anchors: their tensors and the filling's are in one file. */
+static void networks_and_filling_share_a_file(void **state)
+{
+    (void)state;
+    llap_train_opts o = options();
+    llap_model     *m, *again;
+    o.size = LLAP_TRAIN_SIZE_TINY;
+    o.steps = o.members = 1;
+    o.batch = 4;
+    o.training = "{\"anchor\": {\"steps\": 40, \"rows\": 16}, "
+                 "\"networks\": {\"check_rows\": 4, \"final_rows\": 4, \"rows\": 64}}";
+    CHECK_OK(llap_train(panel, &o, &m));
+    assert_true(m->filling != NULL && m->network != NULL);
+    CHECK_OK(llap_model_save(m, in_folder("networks.safetensors")));
+    CHECK_OK(llap_model_load(in_folder("networks.safetensors"), &again));
+    assert_true(again->filling != NULL && again->network != NULL);
+    llap_model_destroy(again);
+    llap_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostile_files_are_refused),
         cmocka_unit_test(a_file_answers_as_the_model),
+        cmocka_unit_test(networks_and_filling_share_a_file),
         cmocka_unit_test(others_sharpen_fills),
         cmocka_unit_test(every_pattern_is_scored_and_listed),
         cmocka_unit_test(listed_values_are_hidden_and_theirs_are_scored),

@@ -202,7 +202,8 @@ llap_status ll_stack_view_move(ll_stack_view *v, int64_t target, const ll_anchor
     const ll_stack_layout *l = &v->stack->layout;
     batch                  b = { .v = v, .move = move };
     llap_status            st = LLAP_OK;
-    if (v->stack->weight[0] >= 1) return LLAP_OK; /* the anchor answers */
+    if (v->stack->weight[0] >= 1 && v->stack->diffusion.weight == 0)
+        return LLAP_OK; /* the anchor answers */
     if (v->answerer == NULL) st = ll_stack_answerer_create(v->stack, &ll_backend_cpu, &v->answerer);
     if (st != LLAP_OK) return st;
     b.raw = ll_new(AT_ONCE, sizeof *b.raw);

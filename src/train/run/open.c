@@ -102,9 +102,9 @@ static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_netw
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
         if (strcmp(k->name, "size") == 0)
             ll_facts_add(l, k->name,
-                         c != NULL                          ? ll_size_names[c->size]
-                         : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
-                                                            : "anchor");
+                         o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
+                         : c != NULL                      ? ll_size_names[c->size]
+                                                          : "anchor");
         else add_option(l, k, o);
     }
 }
