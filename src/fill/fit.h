@@ -19,8 +19,8 @@ typedef struct ll_fill_data {
     llap_progress  progress;
 } ll_fill_data;
 
-/* score: mean CRPS of hidden validation cells of targets (with trees: but of dead sensors), in
- * deviations of training; NaN where there are none. LLAP_ENOMEM, LLAP_ECANCELLED. */
+/* score: mean CRPS of hidden validation cells of targets, in deviations of training; NaN where
+ * there are none. LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool trees,
                            double *score);
 

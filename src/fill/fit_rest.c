@@ -93,22 +93,23 @@ static llap_status rest_quantiles(const fitting *g, const ll_rest *r, int64_t v,
     return st;
 }
 
-/* Sums of CRPS over the cells of validation of the half that nothing was stopped by, or of both:
- * without the trees, and with them and the quantiles q [n_vars,kinds,levels]. */
-static void rest_scores(const fitting *g, const ll_rest *r, const double *q, bool both, double *sum)
+/* Sums of CRPS over the cells of validation of the half that nothing was stopped by, but dead ones,
+ * or over all: without the trees, and with them and the quantiles q [n_vars,kinds,levels]. */
+static void rest_scores(const fitting *g, const ll_rest *r, const double *q, bool all, double *sum)
 {
     sum[0] = sum[1] = sum[2] = 0;
     for (int64_t v = 0, at = 0; v < g->f->n_vars; v++) {
         const ll_fill_scale *s = &g->f->scale[v];
         for (int64_t i = 0; g->f->target[v] >= 0 && i < g->of[v].n; i++, at++) {
             const double truth = g->d->table.u[v * g->d->table.n_rows + g->of[v].row[i]] / s->sd;
-            if (r->train[at] || r->dead[at] || (!both && r->half[at] == 0)) continue;
+            const bool   dead = r->dead[at]; /* trees leave them alone */
+            if (r->train[at] || (!all && (dead || r->half[at] == 0))) continue;
             const ll_fill_answer a = g->of[v].answer[i];
             for (int k = 0; k < 2; k++) {
                 const double *level_of =
                     (k ? q : g->f->quantile) + (v * LL_FILL_KINDS + a.kind) * LL_FILL_LEVELS;
-                const double mean = a.mean + (k ? a.sd * r->median[at] : 0);
-                const double sd = a.sd * (k ? r->scale[at] : 1);
+                const double mean = a.mean + (k && !dead ? a.sd * r->median[at] : 0);
+                const double sd = a.sd * (k && !dead ? r->scale[at] : 1);
                 double       y[LL_FILL_LEVELS];
                 for (int l = 0; l < LL_FILL_LEVELS; l++)
                     y[l] = ll_fill_scale_y(s, mean + sd * level_of[l]) / s->sd;
