@@ -31,6 +31,10 @@ typedef struct llap_progress {
     void *user;
 } llap_progress;
 
+/* Whether a file is being written at the moment, which a program that ends in the midst of a long
+ * step should wait for. May be asked from a signal handler. */
+LLAP_API int llap_is_writing(void);
+
 /* A bar with rate and time left, drawn on `to` when that is a terminal; otherwise it stays silent.
  * Work that ends within half a second is never drawn. Colour unless NO_COLOR is set or TERM is
  * "dumb". Caller owns *out; borrows `to` until destroy. */

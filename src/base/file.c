@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <llapdiff/progress.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,15 +118,21 @@ static mode_t default_mode(void)
     return 0666 & ~(mode_t)mask;
 }
 
+static atomic_int writing; /* temporary files that are there now */
+
+int llap_is_writing(void) { return atomic_load(&writing) > 0; }
+
 static llap_status open_temporary(ll_writer *w, mode_t mode)
 {
     const size_t n = strlen(w->path) + sizeof ".XXXXXX";
     w->temporary = ll_new(n, 1);
     if (w->temporary == NULL) return LLAP_ENOMEM;
     snprintf(w->temporary, n, "%s.XXXXXX", w->path);
+    atomic_fetch_add(&writing, 1); /* before there is one */
     const int fd = mkstemp(w->temporary);
     if (fd < 0) {
         const int err = errno;
+        atomic_fetch_sub(&writing, 1);
         ll_free(w->temporary);
         w->temporary = NULL;
         return ll_fail_errno(err, "%s: cannot create a file in its folder", w->path);
@@ -267,6 +274,7 @@ llap_status ll_writer_commit(ll_writer *w)
     if (ok && atomic) {
         ll_free(w->temporary);
         w->temporary = NULL;
+        atomic_fetch_sub(&writing, 1);
         sync_folder(w->path);
     }
     ll_writer_abort(w);
@@ -276,7 +284,10 @@ llap_status ll_writer_commit(ll_writer *w)
 void ll_writer_abort(ll_writer *w)
 {
     if (w->stream != NULL) fclose(w->stream);
-    if (w->temporary != NULL) unlink(w->temporary);
+    if (w->temporary != NULL) {
+        unlink(w->temporary);
+        atomic_fetch_sub(&writing, 1);
+    }
     ll_free(w->temporary);
     ll_free(w->path);
     *w = (ll_writer){ 0 };

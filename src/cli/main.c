@@ -71,9 +71,25 @@ static volatile sig_atomic_t caught, stop_asked;
 static void on_signal(int number)
 {
     static const char said[] = "llapdiff: interrupted\n";
-    (void)number;
     stop_asked = 1;
+    if (caught && number == SIGINT) (void)alarm(1); /* somebody waits at the keyboard */
     if (caught) return;
+    (void)!write(STDERR_FILENO, said, sizeof said - 1);
+    _exit(llap_status_exit_code(LLAP_ECANCELLED));
+}
+
+/* A second after Ctrl-C the work has not come to where it looks at it: to a step that is long, or
+ * to a pipe that nobody reads. A file that is being written is waited for. */
+static void on_alarm(int number)
+{
+    static const char said[] =
+        "llapdiff: stopped at once, in the middle of a long step; a training "
+        "goes on from its last state\n";
+    (void)number;
+    if (llap_is_writing()) {
+        (void)alarm(1);
+        return;
+    }
     (void)!write(STDERR_FILENO, said, sizeof said - 1);
     _exit(llap_status_exit_code(LLAP_ECANCELLED));
 }
@@ -98,6 +114,9 @@ void cli_catch_signals(void)
 {
     if (caught) return;
     caught = 1;
+    struct sigaction a = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGALRM, &a, NULL);
     handle_signals((int)SA_RESETHAND);
 }
 

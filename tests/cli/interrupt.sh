@@ -64,8 +64,8 @@ done
 working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none
 SIGNAL=HUP working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # the terminal is closed
 SIGNAL=TERM working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # asked twice
-SIGNAL=INT
-# Fits of the anchor are in the state too.
+SIGNAL=TERM
+# Fits of the anchor are in the state too. (Asked by TERM: after Ctrl-C a step may take no longer than a second.)
 for size in anchor tiny; do
     working 0.3 train data.csv -c 2d --horizon 6h --size $size --training '{"anchor": {"steps": 1000000}}' -o x
     grep -q "anchor: stopped after step [0-9]* of [0-9]*; resume to go on, the state is in x.state$" err || { echo "$size:"; cat err; }
@@ -77,6 +77,11 @@ for size in anchor tiny; do
     [ "$(grep -c 'the device was cpu (amx) and is cpu now' err)" = $other ] || { echo "$size, other instructions:"; cat err; }
     rm x.state
 done
+SIGNAL=INT
+# A step that does not end, here a pipe that nobody reads: Ctrl-C ends it all the same.
+mkfifo unread
+working 1 forecast m.safetensors data.csv -o unread
+rm unread
 # A reader of messages that went away, and a limit of files' sizes, end no training.
 quick='--training {"anchor":{"steps":5}} --steps 20'
 (llapdiff train data.csv -c 2d --horizon 6h --size tiny $quick -o x 2>&1; echo $? >code) | head -c 1 >out
