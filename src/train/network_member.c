@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 
 static ll_residual_opts training_of(const llap_model *m, const ll_network_config *c,
                                     const llap_train_opts *o, const ll_training_set *f,
@@ -78,6 +79,7 @@ typedef struct member_run {
     ll_network_members     networks; /* the trainer's average as the only member */
     ll_validation_scores   score;    /* of the last check */
     char                   name[40]; /* "member.0" */
+    char                   compare[200];
 } member_run;
 
 static llap_status member_step(void *user, int64_t step, double *loss, double *norm)
@@ -156,6 +158,18 @@ static llap_status start_from(const llap_model *from, int64_t member, ll_params 
     return ll_params_push(params);
 }
 
+/* What there is without networks. */
+static void compare_with_anchors(member_run *r)
+{
+    double        crps = 0;
+    const int64_t n = r->m->frame.n_targets;
+    for (int64_t i = 0; i < n; i++) crps += r->m->anchor[i]->valid_crps / (double)n;
+    snprintf(r->compare, sizeof r->compare,
+             "the anchor alone has a validation CRPS of %.4f; `size` tiny, fewer `members` or "
+             "`steps` take less",
+             crps);
+}
+
 llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_network *net,
                             const ll_training_set *f, const llap_train_opts *o,
                             const llap_model *from, int64_t member)
@@ -186,6 +200,9 @@ llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_networ
         if (from != NULL) st = start_from(from, member, params);
         r->networks.member[0] = (ll_residual_member){ .params = params, .part = LL_PARAMS_EMA };
         ll_stage stage = ll_stage_of(&f->recipe.networks.stage);
+        compare_with_anchors(r);
+        stage.rounds = member == 0 ? c->options.members : 0;
+        stage.compare = r->compare;
         stage.name = r->name;
         stage.params = params;
         stage.user = r;

@@ -193,6 +193,44 @@ static void steps_together_change_nothing(void **state)
     }
 }
 
+static void keep_those(void *user, llap_log_level level, const char *message)
+{
+    char *said = user;
+    (void)level;
+    if (strstr(message, "minutes here") != NULL) strncat(said, message, 1023 - strlen(said));
+}
+
+/* Before many steps are made, it is said once how long they take here and what there is without
+ * them; of few nobody is told, and nothing that is trained depends on it. */
+static void how_long_it_takes_is_said(void **state)
+{
+    (void)state;
+    for (int rounds = 0; rounds <= 3; rounds += 3)
+        for (int n = 99; n <= 100; n++) {
+            char             said[1024] = "";
+            const llap_log   log = { .level = LLAP_LOG_INFO, .sink = keep_those, .user = said };
+            net              a = { 0 };
+            ll_training_run *t;
+            ll_stage         s = LL_STAGE_DEFAULT;
+            CHECK_OK(net_init(&a, 1));
+            CHECK_OK(ll_training_run_create(
+                &(ll_training_run_opts){ .save_every = 1e9, .messages = &log }, NULL, 0, &t));
+            s.name = "s", s.user = &a, s.params = a.params, s.n_steps = n, s.step = net_step;
+            s.rounds = rounds, s.compare = "the anchor alone has .5";
+            CHECK_OK(ll_training_run_stage(t, &s, NULL));
+            if (n < 100 || rounds == 0) {
+                assert_string_equal(said, "");
+            } else {
+                assert_non_null(strstr(said, "s: about "));
+                assert_non_null(strstr(said, "at most 100 steps for each of 3 of "));
+                assert_non_null(strstr(said, " s; the anchor alone has .5"));
+                assert_null(strstr(strstr(said, "about") + 1, "about")); /* once */
+            }
+            ll_training_run_destroy(t);
+            net_deinit(&a);
+        }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "kills") == 0) { /* the long form */
@@ -209,6 +247,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_run_is_refused),
         cmocka_unit_test(another_device_is_said),
         cmocka_unit_test(the_best_weights_are_kept),
+        cmocka_unit_test(how_long_it_takes_is_said),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

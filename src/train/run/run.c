@@ -26,6 +26,9 @@ typedef struct stage_run {
     int64_t          together;   /* steps that are handed over at once, */
     int64_t          most;       /* and how many that may become */
     bool             alone;      /* the next one by itself: it is not finite */
+    double           spent;      /* seconds of the steps measured, */
+    int64_t          measured;   /* so many: not the first, for which much is made ready */
+    bool             begun, told;
 } stage_run;
 
 static llap_status report(stage_run *r, double loss)
@@ -236,6 +239,8 @@ static llap_status make_steps(stage_run *r, double *loss, double *norm, int64_t 
         st = s->step(s->user, r->g.step, loss, norm);
     }
     const double took = now() - start;
+    if (r->begun) r->spent += took, r->measured += *made;
+    r->begun = true;
     if (took < 0.5 * AT_ONCE && r->together < r->most) r->together *= 2;
     if (took > 2.0 * AT_ONCE && r->together > 1) r->together /= 2;
     return st;
@@ -247,6 +252,23 @@ static bool is_look(const ll_stage *s, int64_t step)
     if (step == s->n_steps) return true;
     if (s->look != NULL) return s->look(s->user, step);
     return s->eval_every > 0 && step % s->eval_every == 0;
+}
+
+/* Once, after a few steps: how long they take here, where there are many. What is done does not
+ * depend on it. */
+static void say_time(stage_run *r)
+{
+    enum { FEW = 5, MANY = 100 };
+    const ll_stage *s = r->s;
+    if (r->told || s->rounds == 0 || s->n_steps < MANY || r->measured < FEW) return;
+    const double each = r->spent / (double)r->measured,
+                 left = each * ((double)s->n_steps * (double)s->rounds - (double)r->g.step);
+    char more[48] = "";
+    r->told = true;
+    if (s->rounds > 1) snprintf(more, sizeof more, " for each of %lld", (long long)s->rounds);
+    ll_logf(r->t->o.messages, LLAP_LOG_INFO,
+            "%s: about %.2g minutes here, checks not counted: at most %lld steps%s of %.3g s; %s",
+            s->name, left / 60.0, (long long)s->n_steps, more, each, s->compare);
 }
 
 /* Step by step to the end, from wherever the stage is. */
@@ -267,6 +289,7 @@ static llap_status run_steps(stage_run *r)
             st = count_step(r, loss[i], norm[i]);
             if (st != LLAP_OK) return st;
         }
+        say_time(r);
         if (is_look(s, g->step)) st = evaluate(r);
         if (st != LLAP_OK) return st;
         const bool due = now() - t->saved >= t->o.save_every ||

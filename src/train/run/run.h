@@ -62,6 +62,10 @@ typedef struct ll_stage {
     double  margin, relative; /* better is score < (1 - relative) best - margin */
     int64_t max_skipped;      /* steps that may come out not finite */
     double  lr;               /* for messages */
+    /* Stages like this one from here on, itself included, for a message of how long they take here;
+     * 0: none is wanted. compare: what is known without them, and how to do with less. */
+    int64_t     rounds;
+    const char *compare;
 
     /* Step number step, from 0. grad_norm of NaN or infinity: nothing was updated. loss NULL: the
      * step is handed over and nobody waits for it. */
