@@ -10,7 +10,8 @@
  *              (data frames), model.h (train, save, load,
  *              forecast, impute, evaluate), answer.h (results as columns, CSV or JSON).
  *   handles    what is kept between calls, and results as numbers: trainer.h (stopped, continued),
- *              sampler.h (asked again and again), stream.h (readings that arrive), scores.h,
+ *              sampler.h (asked again and again), stream.h and
+ *              detect.h (readings that arrive, what is unusual), scores.h,
  *              components.h, poles.h, inspection.h, description.h.
  *   unstable   <llapdiff/unstable.h>, to be included by name: may change in any version.
  *
@@ -32,6 +33,7 @@
 /* handles */
 #include <llapdiff/components.h>
 #include <llapdiff/description.h>
+#include <llapdiff/detect.h>
 #include <llapdiff/inspection.h>
 #include <llapdiff/poles.h>
 #include <llapdiff/sampler.h>

@@ -63,6 +63,19 @@ LLAP_API llap_status llap_stream_take(llap_stream *s, const char *entity, int64_
  * a variable of the stream is missing in it. */
 LLAP_API llap_status llap_stream_take_panel(llap_stream *s, const llap_panel *p);
 
+/* Rows as lines of CSV, as `tail -f` gives them. The first line names the columns: the time, the
+ * entity where there are several, and any of the stream's variables (others are passed over, absent
+ * ones are missing); when it comes again it is passed over. Of o the options entity, time (one
+ * column each), separator and decimal are looked at. Times are written as in what the stream is
+ * like, or as RFC 3339. Borrows s until destroyed; one thread at a time. Caller owns *out. */
+typedef struct llap_stream_lines llap_stream_lines;
+LLAP_API llap_status             llap_stream_lines_create(llap_stream *s, const llap_read_opts *o,
+                                                          llap_stream_lines **out);
+LLAP_API void                    llap_stream_lines_destroy(llap_stream_lines *l); /* NULL is fine */
+/* The next line, n bytes with or without its end. LLAP_EFORMAT, LLAP_ELIMIT: not a row; the detail
+ * names line and column, the stream is as before, and the next line may be read. */
+LLAP_API llap_status llap_stream_line(llap_stream_lines *l, const char *text, size_t n);
+
 /* What came so far, and what it takes. */
 typedef struct llap_stream_counts {
     int64_t entities;
@@ -80,7 +93,7 @@ LLAP_API void llap_stream_count(const llap_stream *s, llap_stream_counts *out);
  * entities' until the next row is taken. */
 LLAP_API const char *const *llap_stream_variables(const llap_stream *s);
 LLAP_API const char        *llap_stream_entity(const llap_stream *s, int64_t i);
-/* The time of its newest row; false: there is none of that name. */
+/* The time of its newest row, of NULL that of all; false: there is none. */
 LLAP_API int llap_stream_newest(const llap_stream *s, const char *entity, int64_t *time);
 
 /* ---- answers ---- */

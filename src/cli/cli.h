@@ -115,12 +115,16 @@ typedef struct cli_option {
 bool cli_option_at(const cli_command *c, size_t i, cli_option *out);
 
 extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
-    cmd_poles, cmd_import, cmd_export, cmd_plot, cmd_demo, cmd_synth, cmd_bench, cmd_version,
-    cmd_help;
+    cmd_poles, cmd_detect, cmd_watch, cmd_import, cmd_export, cmd_plot, cmd_demo, cmd_synth,
+    cmd_bench, cmd_version, cmd_help;
 
 extern const cli_command *const cli_commands[];    /* NULL ends; main.c */
 extern const cli_row            cli_common_rows[]; /* of own options, or those of parts */
 extern const llap_option        cli_common_own[];
+
+/* Exit code of a command that succeeds: 0, unless it says otherwise. */
+enum { CLI_ALARMS = 4 };
+extern int cli_exit_code;
 
 /* parse.c: fills common and options, which are all zero; operands are moved to the front of argv
  * and counted. LLAP_EUSAGE after saying what is wrong; another code where it is the file of

@@ -12,6 +12,7 @@
 const cli_command *const cli_commands[] = {
     &cmd_demo,
     &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+    &cmd_detect, &cmd_watch,
     &cmd_info, &cmd_poles, &cmd_plot,
     &cmd_import, &cmd_export,
     &cmd_synth, &cmd_bench,
@@ -63,6 +64,8 @@ static llap_status no_such_command(const char *word)
     return cli_usage(NULL, "no command '%s'%s%s%s", word, near ? " (did you mean '" : "",
                      near ? near : "", near ? "'?)" : "");
 }
+
+int cli_exit_code;
 
 /* ---- signals ---- */
 
@@ -205,5 +208,5 @@ int main(int argc, char **argv)
         fputs("llapdiff: standard output: cannot be written\n", stderr);
         st = LLAP_EIO;
     }
-    return llap_status_exit_code(st);
+    return st == LLAP_OK ? cli_exit_code : llap_status_exit_code(st);
 }

@@ -4,6 +4,7 @@
 
 #include <llapdiff/artefacts.h>
 #include <llapdiff/bench.h>
+#include <llapdiff/detect.h>
 #include <llapdiff/model.h>
 
 /* clang-format off */
@@ -179,6 +180,20 @@ static const llap_option pole_options[] = {
 #undef OPTIONS
 
 const llap_option *llap_pole_options(void) { return pole_options; }
+
+#define OPTIONS llap_detect_opts
+static const llap_option detect_options[] = {
+    OPTION_REAL(rate, "0.001", 1e-7, 0.1, "alarms wanted where all is well, as a share of readings"),
+    OPTION_TEXT(TEXT, from, NULL, "time from which readings are judged; what is usual is learnt before it (default: the part left for testing)"),
+    OPTION_INTEGER(join, "6", 1, 1e6, "usual rows that end an alarm; those that follow sooner are one"),
+    OPTION_TEXT(LIST, only, NULL, "entities to judge, with * and ?"),
+    OPTION_TEXT(TEXT, late, NULL, "readings are judged when one this much later has come, so that earlier ones still can: 10min"),
+    OPTION_ASIDE(FLAG, rows, NULL, 0, 0, NULL, "keep what is said of every row"),
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_detect_options(void) { return detect_options; }
 
 /* ---- artefacts ---- */
 

@@ -8,6 +8,7 @@
 #include "predict/tables/numbers.h"
 #include "predict/view/frame.h"
 #include "predict/view/only.h"
+#include "stream/watching.h"
 
 #include <assert.h>
 #include <math.h>
@@ -130,6 +131,7 @@ void llap_stream_destroy(llap_stream *s)
         ll_free(s->name[i]);
     }
     llap_sampler_destroy(s->sampler);
+    ll_stream_watch_destroy(s->watch);
     ll_free(s->past);
     ll_free(s->name);
     ll_free(s->sorted);
@@ -205,7 +207,8 @@ llap_status ll_stream_entity_of(llap_stream *s, const char *name, size_t len, in
         return ll_fail(LLAP_ELIMIT, "more than %lld entities; a stream of more says so (entities)",
                        (long long)s->most);
     llap_status st = grow(s);
-    char       *copy = st == LLAP_OK ? ll_strndup(name, len) : NULL;
+    if (st == LLAP_OK && s->watch != NULL) st = ll_stream_watch_grow(s->watch, s->room);
+    char *copy = st == LLAP_OK ? ll_strndup(name, len) : NULL;
     if (copy == NULL) return LLAP_ENOMEM;
     const int64_t i = s->n;
     s->name[i] = copy;
@@ -225,6 +228,7 @@ static llap_status take(llap_stream *s, int64_t i, int64_t time, const float *va
     ll_past_row       row;
     const llap_status st = ll_past_take(&s->past[i], &s->shape, time, value, &row);
     if (st != LLAP_OK) return st;
+    if (s->counts.taken == 0 || time > s->latest) s->latest = time;
     s->counts.taken++;
     s->counts.late += row.late && row.at >= 0;
     s->counts.dropped += row.late && row.at < 0;
@@ -234,7 +238,7 @@ static llap_status take(llap_stream *s, int64_t i, int64_t time, const float *va
                 "stream: '%s' has more than %lld rows in a context: the oldest are left out",
                 ll_text_show(s->name[i]).text, (long long)s->shape.most);
     s->counts.cut += row.cut;
-    return LLAP_OK;
+    return s->watch == NULL ? LLAP_OK : ll_stream_judge_rows(s, i);
 }
 
 llap_status llap_stream_take(llap_stream *s, const char *entity, int64_t time, const float *value,
@@ -292,6 +296,7 @@ void llap_stream_count(const llap_stream *s, llap_stream_counts *out)
         out->bytes += (int64_t)(ll_past_bytes(&s->past[i], &s->shape) + strlen(s->name[i]) + 1 +
                                 sizeof *s->name + sizeof *s->sorted);
     }
+    if (s->watch != NULL) out->bytes += s->n * (int64_t)ll_stream_watch_bytes(s->watch);
 }
 
 const char *const *llap_stream_variables(const llap_stream *s)
@@ -306,6 +311,10 @@ const char *llap_stream_entity(const llap_stream *s, int64_t i)
 
 int llap_stream_newest(const llap_stream *s, const char *entity, int64_t *time)
 {
+    if (entity == NULL) {
+        *time = s->latest;
+        return s->counts.taken > 0;
+    }
     const int64_t i = ll_stream_find(s, entity, strlen(entity));
     if (i < 0 || s->past[i].n == 0) return 0;
     *time = s->past[i].time[s->past[i].from + s->past[i].n - 1];
@@ -334,35 +343,51 @@ static void put_rows(const llap_stream *s, const ll_past *k, ll_panel_draft *d, 
     }
 }
 
-llap_status llap_stream_panel(const llap_stream *s, const char *only, llap_panel **out)
+/* Of the entities which [n], in order of their names. */
+static llap_status make_panel(const llap_stream *s, const int64_t *which, int64_t n,
+                              llap_panel **out)
 {
-    *out = NULL;
-    const char   **name = ll_new((size_t)s->n, sizeof *name);
-    int64_t       *which = ll_new((size_t)s->n, sizeof *which);
-    int64_t       *start = ll_new((size_t)s->n + 1, sizeof *start);
-    ll_panel_draft d = { .axis = s->axis, .n_vars = s->shape.n_vars };
-    llap_status    st = LLAP_OK;
-    if (name == NULL || which == NULL || start == NULL) st = LLAP_ENOMEM;
-    for (int64_t i = 0; st == LLAP_OK && i < s->n; i++) {
-        const ll_past *k = &s->past[s->sorted[i]];
-        if (k->n == 0 || !ll_only_has(only, s->name[s->sorted[i]])) continue;
-        name[d.n_entities] = s->name[s->sorted[i]];
-        which[d.n_entities++] = s->sorted[i];
-        start[d.n_entities] = start[d.n_entities - 1] + k->n + begins(s, k);
+    const char   **name = ll_new((size_t)n, sizeof *name);
+    int64_t       *start = ll_new((size_t)n + 1, sizeof *start);
+    ll_panel_draft d = { .axis = s->axis, .n_entities = n, .n_vars = s->shape.n_vars };
+    llap_status    st = name == NULL || start == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) {
+        const ll_past *k = &s->past[which[i]];
+        name[i] = s->name[which[i]];
+        start[i + 1] = start[i] + k->n + begins(s, k);
     }
     d.entity = (const char *const *)name;
     d.var = (const char *const *)s->var;
     d.start = start;
-    if (st == LLAP_OK && d.n_entities == 0)
-        st = ll_fail(LLAP_EINVAL, "the stream has no row%s",
-                     only == NULL || s->n == 0 ? " yet" : " of such an entity");
     if (st == LLAP_OK) st = ll_panel_create(&d, out);
-    for (int64_t i = 0; st == LLAP_OK && i < d.n_entities; i++)
-        put_rows(s, &s->past[which[i]], &d, start[i]);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) put_rows(s, &s->past[which[i]], &d, start[i]);
     ll_free((void *)name);
-    ll_free(which);
     ll_free(start);
     return st;
+}
+
+llap_status llap_stream_panel(const llap_stream *s, const char *only, llap_panel **out)
+{
+    *out = NULL;
+    int64_t    *which = ll_new((size_t)s->n, sizeof *which), n = 0;
+    llap_status st = which == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < s->n; i++) {
+        const int64_t e = s->sorted[i];
+        if (s->past[e].n > 0 && ll_only_has(only, s->name[e])) which[n++] = e;
+    }
+    if (st == LLAP_OK && n == 0)
+        st = ll_fail(LLAP_EINVAL, "the stream has no row%s",
+                     only == NULL || s->n == 0 ? " yet" : " of such an entity");
+    if (st == LLAP_OK) st = make_panel(s, which, n, out);
+    ll_free(which);
+    return st;
+}
+
+llap_status ll_stream_panel_of(const llap_stream *s, int64_t i, llap_panel **out, int64_t *before)
+{
+    *before = begins(s, &s->past[i]);
+    *out = NULL;
+    return make_panel(s, &i, 1, out);
 }
 
 /* Entities that look at each other are all there. */

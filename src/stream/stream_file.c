@@ -4,6 +4,7 @@
  *     llapdiff.model       16 hexadecimal digits: a hash of the bytes of its model's file
  *     llapdiff.config      JSON: axis (kind, zone, format, unit, unit_ns), rows (kept at most),
  *                          counts (taken, late, dropped, repeated, cut)
+ *     llapdiff.watch       JSON, of a stream that judges its rows: watching_file.c
  *     llapdiff.variables   JSON array of names
  *     llapdiff.entities    JSON array of names, in order of arrival
  *
@@ -26,6 +27,7 @@
 #include "base/json/json.h"
 #include "base/rng/rng.h"
 #include "base/safetensors.h"
+#include "stream/watching.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,6 +99,10 @@ static llap_status write_metadata(const llap_stream *s, ll_tensors_writer *w)
         st = put_names(w, "llapdiff.variables", (const char *const *)s->var, s->shape.n_vars);
     if (st == LLAP_OK) st = put_names(w, "llapdiff.entities", (const char *const *)s->name, s->n);
     ll_free(config);
+    char *how = NULL;
+    if (st == LLAP_OK && s->watch != NULL) st = ll_detect_how_text(&s->watch->how, &how);
+    if (st == LLAP_OK && how != NULL) st = ll_tensors_writer_metadata(w, "llapdiff.watch", how);
+    ll_free(how);
     return st;
 }
 
@@ -148,6 +154,7 @@ llap_status llap_stream_save(const llap_stream *s, const char *path)
     const int64_t      E[1] = { s->n };
     ll_tensors_writer *w = NULL;
     columns            c = { 0 };
+    ll_watch_tensors   watch = { 0 };
     llap_status        st = columns_init(&c, s);
     if (st == LLAP_OK) st = ll_tensors_writer_create(&w);
     if (st == LLAP_OK) st = write_metadata(s, w);
@@ -158,8 +165,10 @@ llap_status llap_stream_save(const llap_stream *s, const char *path)
     if (st == LLAP_OK) st = ll_tensors_writer_add(w, "row.time", LL_I64, 1, &c.n, c.time);
     const int64_t shape[2] = { c.n, s->shape.n_vars };
     if (st == LLAP_OK) st = ll_tensors_writer_add(w, "row.value", LL_F32, 2, shape, c.value);
+    if (st == LLAP_OK && s->watch != NULL) st = ll_stream_watch_save(s, &watch, w);
     if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
     ll_tensors_writer_destroy(w);
     columns_deinit(&c);
+    ll_watch_tensors_deinit(&watch);
     return st;
 }

@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "base/safetensors.h"
 #include "base/text.h"
-#include "stream/stream.h"
+#include "stream/watching.h"
 
 #include <math.h>
 #include <string.h>
@@ -172,6 +172,8 @@ static llap_status fill_stream(llap_stream *s, const ll_tensors *t)
 {
     const int64_t  E = s->n, V = s->shape.n_vars;
     ll_tensor_info rows, first, newest, marks, time, value;
+    const char    *how = ll_tensors_metadata(t, "llapdiff.watch");
+    size_t         watch = 0;
     llap_status    st = ll_tensors_require(t, "entity.rows", LL_I64, 1, &E, &rows);
     if (st == LLAP_OK) st = ll_tensors_require(t, "entity.first", LL_I64, 1, &E, &first);
     if (st == LLAP_OK) st = ll_tensors_require(t, "entity.newest", LL_I64, 1, &E, &newest);
@@ -179,8 +181,10 @@ static llap_status fill_stream(llap_stream *s, const ll_tensors *t)
     if (st == LLAP_OK) st = ll_tensors_require(t, "row.time", LL_I64, 1, (int64_t[]){ -1 }, &time);
     if (st != LLAP_OK) return st;
     st = ll_tensors_require(t, "row.value", LL_F32, 2, (int64_t[]){ time.shape[0], V }, &value);
-    if (st == LLAP_OK && ll_tensors_count(t) != 6)
-        st = ll_fail(LLAP_EFORMAT, "expected 6 tensors, found %zu", ll_tensors_count(t));
+    if (st == LLAP_OK && how != NULL) st = ll_stream_watch_load(s, t, how, &watch);
+    if (st == LLAP_OK && ll_tensors_count(t) != 6 + watch)
+        st = ll_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", 6 + watch,
+                     ll_tensors_count(t));
     int64_t at = 0;
     for (int64_t i = 0; st == LLAP_OK && i < E; i++) {
         const int64_t n = ((const int64_t *)rows.data)[i];
@@ -197,6 +201,10 @@ static llap_status fill_stream(llap_stream *s, const ll_tensors *t)
                          n);
         at += n;
     }
+    s->latest = INT64_MIN;
+    for (int64_t r = 0; st == LLAP_OK && r < time.shape[0]; r++)
+        if (((const int64_t *)time.data)[r] > s->latest)
+            s->latest = ((const int64_t *)time.data)[r];
     if (st == LLAP_OK && at != time.shape[0])
         st = ll_fail(LLAP_EFORMAT, "row.time: more rows than entity.rows counts");
     return st;

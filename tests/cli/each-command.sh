@@ -33,13 +33,17 @@ try 1 impute m.safetensors none.csv
 try 1 evaluate none data.csv
 try 1 evaluate m.safetensors none.csv
 try 1 info none
+try 1 detect none data.csv
+try 1 detect m.safetensors none.csv
+try 1 watch none none.csv
+try 1 watch m.safetensors none.csv
 try 1 poles none
 try 1 plot none -o x.png
 try 1 plot none data.csv -o x.png
 try 1 import none -o x --horizon 6
 try 1 import . -o x --horizon 6
 try 1 export none folder
-for c in demo inspect train forecast impute evaluate info poles plot import export synth bench version help; do
+for c in demo inspect train forecast impute evaluate detect watch info poles plot import export synth bench version help; do
     try 1 $c --config none.json
 done
 try 1 train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o no/x
@@ -66,6 +70,7 @@ if [ "$pictures" = 1 ]; then
     try 1 forecast m.safetensors data.csv --plot no/x.png
     try 1 impute m.safetensors data.csv --plot no/x.png
     try 1 poles m.safetensors --plot no/x.png
+    try 1 detect m.safetensors data.csv --plot no/x.png
     try 1 evaluate m.safetensors data.csv -n 4 --plot no/x.png
     try 1 plot run.log -o no/x.png
 fi
@@ -79,6 +84,7 @@ full bench --size tiny --only summarizer --samples 2 --horizon 6 --batch 2 --sec
 full export r.safetensors folder --json
 full synth -o y.csv --json
 full info m.safetensors
+full detect m.safetensors data.csv
 full poles m.safetensors
 full version
 full help
