@@ -11,6 +11,7 @@
  *   contiformer.h  attention in continuous time
  *   neuralcde.h    a state driven by the path of the readings
  *   csdi.h         diffusion on a grid of features and times
+ *   options.h      all of them by name, their options and configurations
  *
  * May touch: base, base/json, backend, graph, nn. */
 #ifndef LL_RIVALS_RIVALS_H
