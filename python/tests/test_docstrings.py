@@ -1,7 +1,10 @@
 """Every example in a docstring runs and says what it says."""
 import doctest
 import importlib
+import pathlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -27,3 +30,9 @@ def test_there_are_examples():
 def test_everything_public_is_documented():
     for name in llapdiff.__all__:
         assert getattr(llapdiff, name).__doc__, name
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    tool = pathlib.Path(__file__).resolve().parents[1] / "reference.py"
+    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -95,7 +95,8 @@ class Answer(Table):
         return json.loads(take_text(out))
 
     def plot(self, **options: Any) -> Any:
-        """Draws it beside what was measured; a matplotlib figure. See `llapdiff.plot`."""
+        """Draws it beside what was measured; a matplotlib figure. Options: `entities`, `variables`, `history` (how much of
+        the past, in spans of the forecast), `most` (panels), `figsize`."""
         from ._plot import plot
 
         return plot(self, **options)

@@ -1,0 +1,117 @@
+"""Writes docs/python-reference.md from the docstrings: python reference.py [--check]. Reads the sources, imports nothing."""
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+import sys
+
+PACKAGE = pathlib.Path(__file__).resolve().parent / "src" / "llapdiff"
+OUT = pathlib.Path(__file__).resolve().parents[1] / "docs" / "python-reference.md"
+ADAPTERS = ["sktime", "nixtla", "gluonts", "sklearn", "pypots", "torch"]
+ORDER = ["train", "load", "from_bytes", "Model", "Forecast", "Imputation", "Answer", "Scores", "Poles", "Sampler", "Trainer",
+         "Event", "panel", "read", "demo", "inspect", "Panel", "Inspection", "Table", "features", "version"]
+
+
+def homes() -> dict[str, str]:
+    """Public name -> module, from the package itself."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "_HOMES")
+    return {name: home for home, names in ast.literal_eval(table).items() for name in names}
+
+
+def definitions(module: str) -> dict[str, ast.AST]:
+    return {node.name: node for node in ast.parse((PACKAGE / f"{module}.py").read_text()).body
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def signature(node: ast.FunctionDef, name: str, bound: bool) -> str:
+    """As it is called: without self, types or what is private."""
+    a = node.args
+    given = [*a.posonlyargs, *a.args]
+    texts = [arg.arg for arg in given]
+    for arg, default in zip(reversed(range(len(given))), reversed(a.defaults)):
+        texts[arg] += "=" + ast.unparse(default)
+    if bound:
+        texts = texts[1:]
+    if a.kwonlyargs:
+        texts.append("*" if a.vararg is None else "*" + a.vararg.arg)
+        texts += [k.arg + ("" if d is None else "=" + ast.unparse(d)) for k, d in zip(a.kwonlyargs, a.kw_defaults)]
+    if a.kwarg is not None and a.kwarg.arg != "ignored":
+        texts.append("**" + a.kwarg.arg)
+    return f"{name}({', '.join(texts)})"
+
+
+def shown(doc: str) -> list[str]:
+    """A docstring as Markdown: examples and indented pieces become code."""
+    lines, out, code = doc.strip().splitlines(), [], False
+    for line in lines:
+        starts = line.startswith((">>>", "    "))
+        if starts and not code:
+            out.append("```python")
+        elif code and not line.strip():
+            out.append("```")
+            starts = False
+        code = starts or (code and bool(line.strip()))
+        out.append(re.sub("^    ", "", line) if code else line)
+    return out + ["```"] if code else out
+
+
+def is_property(node: ast.FunctionDef) -> bool:
+    return any(isinstance(d, (ast.Name, ast.Attribute)) and ast.unparse(d) in ("property", "functools.cached_property")
+               for d in node.decorator_list)
+
+
+def about_class(name: str, node: ast.ClassDef) -> list[str]:
+    out = [f"## {name}", "", *shown(ast.get_docstring(node) or ""), ""]
+    for member in node.body:
+        if not isinstance(member, ast.FunctionDef) or member.name.startswith("_"):
+            continue
+        doc = ast.get_docstring(member)
+        if doc is None:
+            continue
+        static = any(ast.unparse(d) == "staticmethod" for d in member.decorator_list)
+        title = member.name if is_property(member) else signature(member, member.name, not static)
+        out += [f"### `{name}.{title}`", "", *shown(doc), ""]
+    return out
+
+
+def reference() -> str:
+    out = ["# Python reference", "", "Made of the docstrings by `python/reference.py`; a test keeps it so, and runs its examples. "
+           "The guide: [python.md](python.md).", ""]
+    where = homes()
+    for name in [n for n in ORDER if n in where]:
+        node = definitions(where[name])[name]
+        if isinstance(node, ast.ClassDef):
+            out += about_class(name, node)
+        else:
+            out += [f"## `{signature(node, name, False)}`", "", *shown(ast.get_docstring(node) or ""), ""]
+    out += ["## Errors", "", "| exception | when |", "|---|---|"]
+    errors = definitions("_lib")
+    for name in sorted(n for n in where if n not in ORDER):
+        bases = ", ".join(ast.unparse(b) for b in errors[name].bases)
+        doc = ast.get_docstring(errors[name]) or ""
+        out.append(f"| `{name}({bases})` | {doc} |")
+    out.append("")
+    for module in ADAPTERS:
+        tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+        out += [f"# llapdiff.{module}", "", *shown(ast.get_docstring(tree) or ""), ""]
+        for name, node in definitions(module).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(node, ast.ClassDef):
+                out += about_class(name, node)
+            else:
+                out += [f"## `{signature(node, name, False)}`", "", *shown(ast.get_docstring(node) or ""), ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main() -> None:
+    text = reference()
+    if "--check" in sys.argv:
+        sys.exit(0 if OUT.read_text() == text else f"{OUT.name} is not that of the docstrings: python python/reference.py")
+    OUT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
