@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import llapdiff
@@ -76,6 +76,7 @@ OPTIONS = st.fixed_dictionaries({}, optional={
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(tables(), OPTIONS)
+@example(pa.table({"time": pa.array(["\n", None])}), {"time_format": "number"})
 def test_random_frames_are_read_or_refused(table, options):
     try:
         made = llapdiff.panel(table, **options)
