@@ -2,51 +2,10 @@
  * the data, as for models; HASH in it stands for that of the model. What is accepted keeps the
  * promises of a panel, answers, goes on and is saved to a file that is read again. */
 #define _GNU_SOURCE /* memmem */
-#include "base/alloc.h"
 #include "base/safetensors.h"
-#include "data/panel_builder.h"
-#include "stream/stream.h"
-
-#include <llapdiff/llapdiff.h>
-#include <stdlib.h>
-#include <string.h>
+#include "stream_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-#define HOUR INT64_C(3600000000000)
-
-static void must(bool ok)
-{
-    if (!ok) abort();
-}
-
-/* The one model that streams are of: hours of a day, fitted in a moment. */
-static const llap_model *the_model(char hash[LL_STREAM_HASH + 1])
-{
-    static llap_model *m;
-    static char        of[LL_STREAM_HASH + 1];
-    if (m == NULL) {
-        ll_panel_builder *b = NULL;
-        llap_panel       *p = NULL;
-        uint32_t          v, e;
-        must(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b) == LLAP_OK);
-        must(ll_panel_builder_var(b, "pm", 2, &v) == LLAP_OK);
-        must(ll_panel_builder_entity(b, "a", 1, &e) == LLAP_OK);
-        for (int i = 0; i < 400; i++)
-            must(ll_panel_builder_row(b, e, i * HOUR, &(float){ (float)(i * 7 % 24) }) == LLAP_OK);
-        must(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p) == LLAP_OK);
-        ll_panel_builder_destroy(b);
-        const llap_train_opts o = { .size = LLAP_TRAIN_SIZE_ANCHOR,
-                                    .context = "24",
-                                    .horizon = "6",
-                                    .training = "{\"anchor\": {\"steps\": 5, \"rows\": 8}}" };
-        must(llap_train(p, &o, &m) == LLAP_OK);
-        must(ll_stream_model_hash(m, of) == LLAP_OK);
-        llap_panel_destroy(p);
-    }
-    memcpy(hash, of, sizeof of);
-    return m;
-}
 
 /* A file in memory; caller owns it. */
 static uint8_t *make_file(const uint8_t *input, size_t n, const char *hash, size_t *size)
@@ -85,6 +44,8 @@ static void use(llap_stream *s)
     while (llap_stream_variables(s)[n] != NULL) n++;
     if (llap_stream_panel(s, NULL, &p) == LLAP_OK) must(ll_panel_check(p) == LLAP_OK);
     if (n <= 4) (void)llap_stream_take(s, "a", 500 * HOUR, value, n);
+    (void)llap_stream_clock(s, 600 * HOUR);
+    must(llap_stream_alarms(s, &n) != NULL || n == 0);
     if (llap_stream_forecast(s, &o, &a) != LLAP_OK) must(llap_error_detail()[0] != '\0');
     llap_answer_destroy(a);
     llap_panel_destroy(p);
@@ -93,7 +54,7 @@ static void use(llap_stream *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char              hash[LL_STREAM_HASH + 1];
-    const llap_model *m = the_model(hash);
+    const llap_model *m = the_stream_model(hash);
     size_t            size;
     uint8_t          *file = make_file(data, n, hash, &size);
     ll_tensors       *t = NULL;

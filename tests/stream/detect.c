@@ -152,7 +152,7 @@ static void faults_are_found_and_named(void **state)
     CHECK_OK(llap_detect(model, p, &(llap_detect_opts){ .from = "1970-06-16T16:00:00Z" }, &d));
     assert_int_equal(llap_detection_about(d)->from, TEST_FROM * HOUR);
     assert_true(has_alarm(d, "s0", LLAP_CONDITION_UNUSUAL, 4300, 4300));
-    assert_true(has_alarm(d, "s0", LLAP_CONDITION_STUCK, 4702, 4712));
+    assert_true(has_alarm(d, "s0", LLAP_CONDITION_STUCK, 4700, 4704));
     assert_true(has_alarm(d, "s1", LLAP_CONDITION_DRIFTING, 4400, 4480));
     assert_true(has_alarm(d, "s2", LLAP_CONDITION_SILENT, 4600, 4603));
     assert_true(has_alarm(d, "s2", LLAP_CONDITION_SILENT, 4999, 4999));
