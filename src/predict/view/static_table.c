@@ -130,13 +130,20 @@ static llap_status no_such_column(ll_static_table *t, const llap_panel *p, const
     const char   **all = ll_arena_new(&t->room, (size_t)p->n_vars + n_words + 1, sizeof *all);
     if (all == NULL) return LLAP_ENOMEM;
     for (int64_t v = 0; v < p->n_vars; v++) all[v] = p->var[v];
-    for (uint32_t c = 0; c < n_words; c++) all[p->n_vars + c] = p->words->name[c];
+    size_t n = (size_t)p->n_vars;
+    for (uint32_t c = 0; c < n_words; c++) /* codes are variables, too */
+        if (ll_panel_find_var(p, p->words->name[c]) < 0) all[n++] = p->words->name[c];
     const char *near = llap_text_nearest(name, (const char *const *)all);
+    char        list[400] = "";
+    size_t      at = 0;
+    for (size_t i = 0; i < n && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i > 0 ? ", " : "",
+                               ll_text_show(all[i]).text);
     return ll_fail(LLAP_EINVAL,
-                   "static: the data has no column '%s'%s%s%s; a file has a '/' or "
-                   "ends in .csv",
+                   "static: the data has no column '%s'%s%s%s; its columns are %s; a file has a "
+                   "'/' or ends in .csv",
                    ll_text_show(name).text, near != NULL ? " (did you mean '" : "",
-                   near != NULL ? ll_text_show(near).text : "", near != NULL ? "'?)" : "");
+                   near != NULL ? ll_text_show(near).text : "", near != NULL ? "'?)" : "", list);
 }
 
 static llap_status init_list(ll_static_table *t, const llap_panel *p, const char *text)
