@@ -321,9 +321,5 @@ const llap_judgement *llap_stream_judged(const llap_stream *s, const char *entit
 
 llap_status llap_stream_alarm_text(const llap_stream *s, const llap_alarm *a, int json, char **text)
 {
-    ll_json_writer w = { .indent = 0 };
-    size_t         n;
-    if (!json) return ll_alarm_line(a, &s->axis, text);
-    ll_alarm_json(&w, NULL, a, &s->axis);
-    return ll_json_finish(&w, text, &n);
+    return (json ? ll_alarm_json : ll_alarm_line)(a, &s->axis, text);
 }
