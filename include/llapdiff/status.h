@@ -13,7 +13,10 @@
  * range, none of the words there are, against another option. The detail begins with the name of
  * its field, "horizon: ..."; details and log messages name other options in backticks, `columns`,
  * so that programs can put their own spelling there. What does not fit the data or the model is
- * LLAP_EINVAL. */
+ * LLAP_EINVAL.
+ *
+ * LLAP_EUNAVAILABLE: what is asked is right, but who has to answer cannot now: a database that is
+ * gone, locked or full. The same call may succeed later. */
 #ifndef LLAPDIFF_STATUS_H
 #define LLAPDIFF_STATUS_H
 
@@ -38,7 +41,8 @@ extern "C" {
     X(LLAP_ENUMERIC,     1, 500, "ArithmeticError",     "numerical failure")                \
     X(LLAP_EUSAGE,       2, 400, "TypeError",           "wrong usage")                      \
     X(LLAP_ECANCELLED,   3, 499, "KeyboardInterrupt",   "interrupted")                      \
-    X(LLAP_EOPTION,      2, 400, "ValueError",          "wrong option")
+    X(LLAP_EOPTION,      2, 400, "ValueError",          "wrong option")                     \
+    X(LLAP_EUNAVAILABLE, 1, 503, "ConnectionError",     "not available now")
 /* clang-format on */
 
 typedef enum llap_status {

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ._lib import (
         Error as Error, FormatError as FormatError, InvalidError as InvalidError, IOError as IOError,
         LimitError as LimitError, NotFoundError as NotFoundError, NumericError as NumericError,
-        OptionError as OptionError, OutOfMemoryError as OutOfMemoryError, UnsupportedError as UnsupportedError,
-        UsageError as UsageError, features as features, version as version,
+        OptionError as OptionError, OutOfMemoryError as OutOfMemoryError, UnavailableError as UnavailableError,
+        UnsupportedError as UnsupportedError, UsageError as UsageError, features as features, version as version,
     )
     from ._model import Model as Model, Sampler as Sampler, Trainer as Trainer, from_bytes as from_bytes
     from ._model import load as load, train as train
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "_answer": ["Answer", "Forecast", "Imputation"],
     "_lib": ["Error", "FormatError", "IOError", "InvalidError", "LimitError", "NotFoundError", "NumericError",
-             "OptionError", "OutOfMemoryError", "UnsupportedError", "UsageError", "features", "version"],
+             "OptionError", "OutOfMemoryError", "UnavailableError", "UnsupportedError", "UsageError", "features",
+             "version"],
     "_model": ["Model", "Sampler", "Trainer", "from_bytes", "load", "train"],
     "_panel": ["Inspection", "Panel", "demo", "inspect", "panel", "read"],
     "_progress": ["Event"],

@@ -73,10 +73,16 @@ class OptionError(Error, ValueError):
     status = "LLAP_EOPTION"
 
 
+class UnavailableError(Error, ConnectionError):
+    """Cannot be answered now, by a database that is gone or full; may be later."""
+
+    status = "LLAP_EUNAVAILABLE"
+
+
 _BY_STATUS: dict[str, type[Error]] = {
     kind.status: kind
     for kind in (InvalidError, FormatError, NotFoundError, UnsupportedError, LimitError, IOError,
-                 OutOfMemoryError, NumericError, UsageError, OptionError)
+                 OutOfMemoryError, NumericError, UsageError, OptionError, UnavailableError)
 }
 for _kind in (Error, *_BY_STATUS.values()):
     _kind.__module__ = "llapdiff"
