@@ -1,6 +1,13 @@
 /* src/store: readings that arrived, and the states of streams, in a database: what a server has to
  * find again after it was stopped, or killed.
  *
+ *   store.h      all that others call
+ *   inner.h      what the files share: connections.c waits for a database that is gone
+ *   schema.c     tables, versions, and how one becomes the next
+ *   commit.c     callers that arrive together share one transaction, which write.c makes
+ *   read.c       readings back
+ *   state.c      states of streams; what is kept for how long
+ *
  * May touch: base, base/sql.
  *
  *     ll_store *s = NULL;
@@ -23,15 +30,15 @@
  * which number it has taken readings in, and takes in those that ll_store_replay gives behind it,
  * has what was there before.
  *
- * When it fails. LLAP_EUNAVAILABLE: the database is gone, locked or full, and was for all of
- * opts.wait_ms; the detail says which. Nothing is half-written, and the next call tries again: a
+ * When it fails. LLAP_EUNAVAILABLE: the database is full, or it is gone or locked and was for all
+ * of opts.wait_ms; the detail says which. Nothing is half-written, and the next call tries again: a
  * server that is back is found by itself. An append of which this is said may have become durable
  * all the same (the answer got lost): repeated with the same key, it is stored once. LLAP_EFORMAT:
  * the database holds something else. LLAP_EUNSUPPORTED: a newer version made it, or the library for
  * it (libsqlite3, libpq) is not on this machine.
  *
  * All functions may be called from any thread at any time, but for ll_store_close, after which
- * there must be no other. None is called from within a callback. */
+ * there must be no other. */
 #ifndef LL_STORE_STORE_H
 #define LL_STORE_STORE_H
 
@@ -79,7 +86,7 @@ typedef struct ll_store_opts {
     /* Told of each append (not of repeated ones) when it is durable and before its ll_store_append
      * returns, in the order of their numbers, one at a time: the place to take the readings into
      * a stream. In the thread of any caller. NULL: nobody. Numbers that are left out are the
-     * appends of other processes: ll_store_replay has them. */
+     * appends of other processes: ll_store_replay has them. It calls nothing of this header. */
     void (*stored)(void *user, const ll_store_readings *r, int64_t number);
     void           *user;
     const llap_log *log; /* what is done by itself: migrations, reconnecting; NULL: silent */
@@ -128,10 +135,13 @@ llap_status ll_store_get_state(ll_store *s, const char *stream, int64_t *after, 
                                size_t *n);
 
 /* Deletes readings whose time is more than keep (nanoseconds, or numbers of the axis; > 0) before
- * the newest of their stream. Those that no state has taken in stay: ll_store_replay has to find
- * them. The key of an append is forgotten with its last reading, but not within a day. *n_removed
- * (rows of the table: single readings) may be NULL. */
-llap_status ll_store_retain(ll_store *s, const char *stream, int64_t keep, int64_t *n_removed);
+ * the newest of their stream; what is later than `latest` counts as that, so that a client whose
+ * clock is years ahead does not delete everything (the time now; INT64_MAX: no such limit).
+ * Readings that no state has taken in stay: ll_store_replay has to find them. The key of an append
+ * is forgotten with its last reading, but not within a day. *n_removed (single readings) may be
+ * NULL. */
+llap_status ll_store_retain(ll_store *s, const char *stream, int64_t keep, int64_t latest,
+                            int64_t *n_removed);
 
 typedef struct ll_store_stream {
     const char *name;
@@ -139,7 +149,7 @@ typedef struct ll_store_stream {
     int64_t     state_after; /* what the state has taken in; -1: no state */
 } ll_store_stream;
 
-/* The streams by name, in byte order. As ll_store_each. */
+/* The streams in the order in which they were made. As ll_store_each. */
 llap_status ll_store_list(ll_store *s, llap_status (*each)(void *user, const ll_store_stream *),
                           void     *user);
 
