@@ -159,6 +159,11 @@ typedef struct llap_train_opts {
     /* of size stack: are diffusion networks trained too? Validation says which weight they get
      * beside the quantile networks, if any */
     llap_train_diffusion diffusion;
+    /* how long training may take here, "10m": before networks train a few steps of them are timed,
+     * and where all would take longer fewer are trained, or shorter, or none, in this order. The
+     * log and the model name the options that train the same; a state keeps what was chosen. NULL:
+     * all are trained, and more than ten minutes are a warning */
+    const char *budget;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

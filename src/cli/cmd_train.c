@@ -27,6 +27,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "horizon", .arg = "SPAN" },
     { .table = llap_train_options, .option = "output", .letter = 'o', .help = "the model file ('-': standard output, and nothing else there)" },
     { .table = llap_train_options, .option = "size" },
+    { .table = llap_train_options, .option = "budget", .arg = "DURATION" },
     { .table = llap_train_options, .option = "known" },
     { .table = llap_train_options, .option = "static", .arg = "FILE|LIST" },
     { .table = llap_train_options, .option = "holidays", .arg = "COUNTRY|FILE" },

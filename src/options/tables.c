@@ -63,6 +63,8 @@ static const llap_option train_options[] = {
     OPTION_FLAG(link, "forecast entities jointly, where validation is better for it (slower)"),
     OPTION_TEXT(JSON, network, NULL, "further options of the networks, as an object, or a file that has them: \"network\": {...}"),
     OPTION_TEXT(JSON, training, NULL, "further options of how anchors and networks are trained, likewise"),
+    OPTION_ASIDE(TEXT, budget, NULL, 0, 0, NULL,
+         "time that training may take here, such as 10m: a few steps are timed, and networks that do not fit are fewer, shorter or left out (default: all are trained)"),
     OPTION_ASIDE(FLAG, resume, NULL, 0, 0, NULL,
          "continue an interrupted training, to the same model; a finished one is not repeated"),
     OPTION_ASIDE(FILE, state, NULL, 0, 0, NULL, "file that keeps the state of a training"),

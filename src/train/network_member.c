@@ -33,29 +33,37 @@ static ll_residual_opts training_of(const llap_model *m, const ll_network_config
     return t;
 }
 
-llap_status ll_network_members_draw(const ll_network_members *n, const ll_backend *backend,
-                                    const llap_log *log, const ll_feature_set *set, int steps,
-                                    int64_t n_samples, uint64_t seed, float **out)
+/* Of the first `count` examples. */
+static llap_status draw_first(const ll_network_members *n, const ll_backend *backend,
+                              const llap_log *log, const ll_feature_set *set, size_t count,
+                              int steps, int64_t n_samples, uint64_t seed, float **out)
 {
     const int64_t Z = ll_feature_channels(&set->c);
     const int64_t R = (n_samples + n->n_members - 1) / n->n_members;
     const int64_t paths = backend->memory == NULL ? 128 : 8192;
     const int64_t rows = R < paths ? paths / R : 1;
     ll_draw_plan  o = ll_networks_plan(n, backend);
-    o.rows = rows < (int64_t)set->n ? rows : (int64_t)set->n;
+    o.rows = rows < (int64_t)count ? rows : (int64_t)count;
     o.samples = R;
     o.h = set->h;
     o.steps = steps;
     ll_residual_sampler *s = NULL;
-    uint32_t            *index = ll_new(set->n, sizeof *index);
-    *out = ll_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
+    uint32_t            *index = ll_new(count, sizeof *index);
+    *out = ll_new(count * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
     llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
+    for (size_t i = 0; i < count && st == LLAP_OK; i++) index[i] = (uint32_t)i;
     if (st == LLAP_OK) st = ll_networks_sampler(n, &o, log, &s);
-    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
+    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)count, seed, n_samples, *out);
     ll_residual_sampler_destroy(s);
     ll_free(index);
     return st;
+}
+
+llap_status ll_network_members_draw(const ll_network_members *n, const ll_backend *backend,
+                                    const llap_log *log, const ll_feature_set *set, int steps,
+                                    int64_t n_samples, uint64_t seed, float **out)
+{
+    return draw_first(n, backend, log, set, set->n, steps, n_samples, seed, out);
 }
 
 static llap_status check(const llap_model *m, const ll_network_members *n, const ll_training_set *f,
@@ -79,7 +87,6 @@ typedef struct member_run {
     ll_network_members     networks; /* the trainer's average as the only member */
     ll_validation_scores   score;    /* of the last check */
     char                   name[40]; /* "member.0" */
-    char                   compare[200];
 } member_run;
 
 static llap_status member_step(void *user, int64_t step, double *loss, double *norm)
@@ -158,26 +165,15 @@ static llap_status start_from(const llap_model *from, int64_t member, ll_params 
     return ll_params_push(params);
 }
 
-/* What there is without networks. */
-static void compare_with_anchors(member_run *r)
-{
-    double        crps = 0;
-    const int64_t n = r->m->frame.n_targets;
-    for (int64_t i = 0; i < n; i++) crps += r->m->anchor[i]->valid_crps / (double)n;
-    snprintf(r->compare, sizeof r->compare,
-             "the anchor alone has a validation CRPS of %.4f; `size` tiny, fewer `members` or "
-             "`steps` take less",
-             crps);
-}
-
-llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_network *net,
-                            const ll_training_set *f, const llap_train_opts *o,
-                            const llap_model *from, int64_t member)
+/* The member's trainer, with fresh weights or those of from. Destroyed by member_destroy, also
+ * after a failure. */
+static llap_status member_create(const llap_model *m, const ll_network *net,
+                                 const ll_training_set *f, const llap_train_opts *o,
+                                 const llap_model *from, int64_t member, member_run **out)
 {
     const ll_residual_opts   t = training_of(m, &net->config, o, f, member);
     const ll_network_config *c = &net->config;
-    member_run              *r = ll_new(1, sizeof *r);
-    char                     prefix[48];
+    member_run              *r = *out = ll_new(1, sizeof *r);
     if (r == NULL) return LLAP_ENOMEM;
     *r = (member_run){ .m = m,
                        .f = f,
@@ -190,31 +186,86 @@ llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_networ
                                      .edge = &c->features.calibration_edge,
                                      .factor = &c->features.calibration_factor } };
     snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
-    snprintf(prefix, sizeof prefix, "%s.", r->name);
     llap_status st = ll_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
-    if (st == LLAP_OK && ll_residual_trainer_rows(r->trainer) < t.batch)
-        ll_stage_in_micro_batches(o->log, r->name, f->backend, t.batch,
+    if (st != LLAP_OK) return st;
+    ll_params *params = ll_residual_trainer_params(r->trainer);
+    r->networks.member[0] = (ll_residual_member){ .params = params, .part = LL_PARAMS_EMA };
+    return from == NULL ? LLAP_OK : start_from(from, member, params);
+}
+
+static void member_destroy(member_run *r)
+{
+    if (r == NULL) return;
+    ll_residual_trainer_destroy(r->trainer);
+    ll_free(r);
+}
+
+llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_network *net,
+                            const ll_training_set *f, const llap_train_opts *o,
+                            const llap_model *from, int64_t member)
+{
+    member_run *r = NULL;
+    llap_status st = member_create(m, net, f, o, from, member, &r);
+    if (st == LLAP_OK && ll_residual_trainer_rows(r->trainer) < f->batch)
+        ll_stage_in_micro_batches(o->log, r->name, f->backend, f->batch,
                                   ll_residual_trainer_rows(r->trainer));
     if (st == LLAP_OK) {
-        ll_params *params = ll_residual_trainer_params(r->trainer);
-        if (from != NULL) st = start_from(from, member, params);
-        r->networks.member[0] = (ll_residual_member){ .params = params, .part = LL_PARAMS_EMA };
+        char     prefix[48];
         ll_stage stage = ll_stage_of(&f->recipe.networks.stage);
-        compare_with_anchors(r);
-        stage.rounds = member == 0 ? c->options.members : 0;
-        stage.compare = r->compare;
         stage.name = r->name;
-        stage.params = params;
+        stage.params = ll_residual_trainer_params(r->trainer);
         stage.user = r;
         stage.step = member_step;
         if (f->backend->memory != NULL) stage.results = member_results;
         stage.evaluate = member_check;
         stage.fields = member_fields;
         stage.find_non_finite = member_non_finite;
-        if (st == LLAP_OK) st = ll_training_run_stage(run, &stage, NULL);
-        if (st == LLAP_OK) st = ll_params_take(net->params, prefix, params, "ema.");
+        snprintf(prefix, sizeof prefix, "%s.", r->name);
+        st = ll_training_run_stage(run, &stage, NULL);
+        if (st == LLAP_OK) st = ll_params_take(net->params, prefix, stage.params, "ema.");
     }
-    ll_residual_trainer_destroy(r->trainer);
-    ll_free(r);
+    member_destroy(r);
+    return st;
+}
+
+/* ---- how long it takes ---- */
+
+/* Seconds of one step of a path, from a few; on a GPU as many as go at once. */
+static llap_status time_draws(member_run *r, double *each)
+{
+    enum { FEW = 16, MANY = 256, SAMPLES = 8, STEPS = 4 };
+    const ll_training_set *f = r->f;
+    const size_t           most = f->backend->memory == NULL ? FEW : MANY,
+                 n = f->check->n < most ? f->check->n : most;
+    float            *x = NULL;
+    const double      began = omp_get_wtime();
+    const llap_status st = draw_first(&r->networks, f->backend, r->o->log, f->check, n, STEPS,
+                                      SAMPLES, (uint64_t)r->o->seed, &x);
+    *each = (omp_get_wtime() - began) / (double)(n * SAMPLES * STEPS);
+    ll_free(x);
+    return st;
+}
+
+llap_status ll_measure_member(const llap_model *m, const ll_network *net, const ll_training_set *f,
+                              const llap_train_opts *o, ll_work_cost *cost)
+{
+    enum { TRIED = 3, GAPS = 320 * 24 / 2 }; /* steps of paths that say who fills gaps, in all */
+    const ll_recipe_networks *n = &f->recipe.networks;
+    const int64_t             every = n->stage.check_every;
+    member_run               *r = NULL;
+    double                    loss, norm, path = 0;
+    llap_status               st = member_create(m, net, f, o, NULL, 0, &r);
+    if (st == LLAP_OK) st = ll_residual_step(r->trainer, 0, &loss, &norm); /* warm */
+    const double began = omp_get_wtime();
+    for (int i = 1; i <= TRIED && st == LLAP_OK; i++)
+        st = ll_residual_step(r->trainer, i, &loss, &norm);
+    cost->step = (omp_get_wtime() - began) / TRIED;
+    if (st == LLAP_OK) st = time_draws(r, &path);
+    if (st == LLAP_ENUMERIC) st = LLAP_OK; /* training will say so */
+    const double check = (double)(n->check_rows * n->check_samples * n->check_steps),
+                 last = (double)(n->final_rows * n->final_samples + GAPS);
+    cost->checks = path * check * (double)((n->stage.steps + every - 1) / every);
+    cost->rest = path * last * (double)net->config.sampling.steps;
+    member_destroy(r);
     return st;
 }

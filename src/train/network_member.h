@@ -4,6 +4,7 @@
 #define LL_TRAIN_NETWORK_MEMBER_H
 
 #include "predict/network_members.h"
+#include "train/budget.h"
 #include "train/run/run.h"
 #include "train/training_set.h"
 
@@ -22,5 +23,9 @@ llap_status ll_network_take_from(const llap_model *from, int64_t member, ll_para
 llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_network *net,
                             const ll_training_set *f, const llap_train_opts *o,
                             const llap_model *from, int64_t member);
+
+/* How long that takes here, from a few steps and draws. */
+llap_status ll_measure_member(const llap_model *m, const ll_network *net, const ll_training_set *f,
+                              const llap_train_opts *o, ll_work_cost *cost);
 
 #endif

@@ -273,14 +273,49 @@ llap_status ll_train_networks_open(ll_training_set *f, const ll_model_frame *fra
     return st;
 }
 
-llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_set *f,
-                              const llap_panel *p, const llap_train_opts *o, ll_size size,
-                              const ll_json *config)
+/* What there is without networks. */
+static void compare_with_anchors(const llap_model *m, char *text, size_t size)
+{
+    double        crps = 0;
+    const int64_t n = m->frame.n_targets;
+    for (int64_t i = 0; i < n; i++) crps += m->anchor[i]->valid_crps / (double)n;
+    snprintf(text, size, "validation CRPS of the anchor alone %.4f", crps);
+}
+
+static bool names(const ll_json *config, const char *path)
+{
+    return config != NULL && ll_json_has(config, path);
+}
+
+/* How many of them, and steps of each, unless it was settled before. 0: none fit. */
+static llap_status ask_budget(ll_training_run *run, const llap_model *m, const ll_training_set *f,
+                              const llap_train_opts *o, ll_size size, const ll_json *config,
+                              ll_work *w)
+{
+    char             without[100];
+    ll_network      *net = NULL;
+    ll_work_cost     cost = { 0 };
+    ll_work_question q = { .name = "networks", .without = without };
+    if (ll_work_settled(run, q.name, w)) return LLAP_OK;
+    llap_status st = make_network(m, f, o, size, config, &net);
+    if (st == LLAP_OK) {
+        q.asked = (ll_work){ net->config.options.members, f->recipe.networks.stage.steps };
+        q.less.networks = o->members <= 0 && !names(config, "network.options.members");
+        q.less.steps = o->steps <= 0 && !names(config, "training.networks.steps");
+        compare_with_anchors(m, without, sizeof without);
+        st = ll_measure_member(m, net, f, o, &cost);
+    }
+    if (st == LLAP_OK) st = ll_work_settle(run, o, &q, &cost, w);
+    ll_network_destroy(net);
+    return st;
+}
+
+static llap_status train_members(llap_model *m, ll_training_run *run, ll_training_set *f,
+                                 const llap_train_opts *o, ll_size size, const ll_json *config)
 {
     ll_network *net = NULL;
     llap_model *from = NULL;
-    llap_status st = ll_training_set_see(f, m, p, config);
-    if (st == LLAP_OK) st = load_from(o->from, &from);
+    llap_status st = load_from(o->from, &from);
     if (st == LLAP_OK) st = make_network(m, f, o, size, config, &net);
     if (st == LLAP_OK)
         ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu examples of %lld series, %lld members",
@@ -298,4 +333,22 @@ llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_s
     m->network = net;
     st = settle_once(run, m, f, o);
     return st == LLAP_OK ? remember(m, o, config, f) : st;
+}
+
+llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_set *f,
+                              const llap_panel *p, const llap_train_opts *o, ll_size size,
+                              const ll_json *config, bool *fits)
+{
+    llap_train_opts how = *o;
+    ll_work         w = { 0 };
+    llap_status     st = ll_training_set_see(f, m, p, config);
+    if (st == LLAP_OK) st = ask_budget(run, m, f, o, size, config, &w);
+    *fits = w.networks > 0;
+    if (st != LLAP_OK || !*fits) return st;
+    how.members = w.networks;
+    if (w.steps != f->recipe.networks.stage.steps) {
+        how.steps = w.steps;
+        st = ll_training_set_steps(f, &m->frame, w.steps, o, size, config);
+    }
+    return st == LLAP_OK ? train_members(m, run, f, &how, size, config) : st;
 }

@@ -15,9 +15,10 @@ llap_status ll_train_networks_open(ll_training_set *f, const ll_model_frame *fra
                                    const llap_train_opts *o, ll_size size, const ll_json *config,
                                    ll_training_run **run, llap_model **finished);
 
-/* Trains networks on top of the model's anchors and gives them to it: m->network. */
+/* Trains networks on top of the model's anchors and gives them to it: m->network. *fits: false
+ * where the budget leaves time for none, and m->network is NULL. */
 llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_set *f,
                               const llap_panel *p, const llap_train_opts *o, ll_size size,
-                              const ll_json *config);
+                              const ll_json *config, bool *fits);
 
 #endif

@@ -6,13 +6,13 @@
 #include "base/progress.h"
 #include "base/sort.h"
 #include "stack/pool.h"
+#include "train/budget.h"
 #include "train/stack_set.h"
 
 #include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- members ---- */
 
@@ -175,35 +175,57 @@ static llap_status member_check(void *user, int64_t step, double *score)
 
 /* ---- how long it takes ---- */
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Says before the first member trains how long all will take at most, from a few steps of it. */
-static llap_status say_time(member_run *r, const llap_train_opts *o, const ll_recipe_stack *how)
+/* Seconds of a step of all four members, as many networks of a fold as how says, from a few steps
+ * of the first. */
+static llap_status measure(member_run *r, double *each)
 {
     enum { TRIED = 3 };
     double       loss, norm, work[LL_STACK_KINDS], all = 0;
     llap_status  st = ll_stack_trainer_step(r->trainer, 0, &loss, &norm); /* warm */
-    const double began = seconds();
+    const double began = omp_get_wtime();
     for (int i = 1; i <= TRIED && st == LLAP_OK; i++)
         st = ll_stack_trainer_step(r->trainer, i, &loss, &norm);
-    const double step = (seconds() - began) / TRIED;
+    const double step = (omp_get_wtime() - began) / TRIED;
     const double width = (double)ll_stack_trainer_shape(r->trainer).width;
     for (int k = 0; k < LL_STACK_KINDS; k++) {
         const double h = (double)kinds[k].hidden;
         work[k] = (ll_stack_levels((ll_stack_kind)k) ? width : 0.7 * width) * h + h * h;
         all += work[k];
     }
-    if (st != LLAP_OK) return st;
-    ll_logf(o->log, LLAP_LOG_INFO,
-            "stack: %lld rows of %.0f columns, 4 members of %lld networks: at most %.0f s more",
-            (long long)r->f->n, width, (long long)(LL_STACK_FOLDS * how->seeds),
-            1.1 * step * (double)how->steps * all / work[r->kind]);
-    return ll_stack_trainer_start(r->trainer);
+    *each = 1.1 * step * all / work[r->kind]; /* looks too */
+    return st;
+}
+
+/* How many networks train and for how long, before the first does, unless it was settled before.
+ * *fits: some do. */
+static llap_status settle_work(ll_training_run *run, ll_stack_set *f, const llap_train_opts *o,
+                               ll_recipe_stack *how, const ll_backend *backend, bool *fits)
+{
+    char             without[120];
+    ll_work          w = { how->seeds, how->steps };
+    ll_work_question q = {
+        .name = "stack", .asked = w, .less = { true, true }, .of_stack = true, .without = without
+    };
+    if (!ll_work_settled(run, q.name, &w)) {
+        ll_stack_columns *c = &f->stack->member[LL_STACK_S].columns;
+        member_run        r;
+        double            each = 0;
+        llap_status       st = member_init(&r, f, LL_STACK_S, o, how, backend);
+        if (st == LLAP_OK) st = measure(&r, &each);
+        snprintf(without, sizeof without,
+                 "%lld rows of %lld columns; CRPS of the anchor alone %.4f", (long long)f->n,
+                 (long long)c->width, f->stack->anchor_score);
+        const ll_work_cost cost = { .step = each / (double)how->seeds };
+        if (st == LLAP_OK) st = ll_work_settle(run, o, &q, &cost, &w);
+        member_deinit(&r);
+        ll_stack_columns_deinit(c);
+        *c = (ll_stack_columns){ 0 };
+        if (st != LLAP_OK) return st;
+    }
+    how->seeds = w.networks;
+    how->steps = w.steps;
+    *fits = w.networks > 0;
+    return LLAP_OK;
 }
 
 /* ---- what a missing input costs ---- */
@@ -270,7 +292,6 @@ static llap_status train_member(ll_training_run *run, ll_stack_set *f, ll_stack_
     member_run              r;
     ll_stage_result         result;
     llap_status             st = member_init(&r, f, kind, o, how, backend);
-    if (st == LLAP_OK && kind == LL_STACK_S) st = say_time(&r, o, how);
     if (st == LLAP_OK) {
         ll_stage stage = LL_STAGE_DEFAULT;
         stage.name = r.name;
@@ -428,8 +449,6 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
     double      *moves = ll_new(LL_STACK_KINDS, each * sizeof *moves);
     double      *without = ll_new(LL_STACK_KINDS, inputs * sizeof *without);
     llap_status  st = moves == NULL || without == NULL ? LLAP_ENOMEM : LLAP_OK;
-    f->stack->anchor_score = score_anchor(f);
-    for (int64_t c = 0; c < f->stack->layout.targets && st == LLAP_OK; c++) st = fit_scale(f, c);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
         st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each,
                           without + (size_t)k * inputs);
@@ -445,9 +464,10 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
 
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
                            const int64_t *var, const ll_static_column *statics,
-                           const llap_train_opts *o, const ll_recipe_stack *how,
+                           const llap_train_opts *o, ll_recipe_stack *how,
                            const ll_backend *backend, ll_stack_folds *folds)
 {
+    bool                    fits = true;
     ll_stack_set            f;
     const ll_stack_set_opts rows = { .var = var,
                                      .look = { o->inputs, statics, o->log },
@@ -455,15 +475,17 @@ llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel
                                      .rows = how->rows,
                                      .progress = o->progress };
     llap_status             st = ll_stack_set_init(&f, m, p, &rows);
+    for (int64_t c = 0; c < m->frame.n_targets && st == LLAP_OK; c++) st = fit_scale(&f, c);
     if (st == LLAP_OK && ll_stack_set_enough(&f)) {
-        st = train_members(run, &f, o, how, backend);
+        f.stack->anchor_score = score_anchor(&f);
+        st = settle_work(run, &f, o, how, backend, &fits);
+        if (st == LLAP_OK && fits) st = train_members(run, &f, o, how, backend);
     } else if (st == LLAP_OK) {
-        for (int64_t c = 0; c < m->frame.n_targets && st == LLAP_OK; c++) st = fit_scale(&f, c);
         ll_logf(o->log, LLAP_LOG_WARNING,
                 "stack: %lld rows are too few for folds in time: the anchor answers",
                 (long long)f.n);
     }
-    if (st == LLAP_OK) {
+    if (st == LLAP_OK && fits) {
         m->stack = f.stack;
         *folds = f.folds;
         f.stack = NULL;

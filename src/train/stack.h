@@ -9,10 +9,11 @@
 /* Gives the model its stack: m->stack. statics [columns] of the panel's entities, as it was trained
  * with. Where the data is too short for folds, or the pool is no
  * better than the anchor, it is one in which the anchor answers, and the log says so. folds: which
- * of its networks answer out of fold. */
+ * of its networks answer out of fold. What the budget leaves of seeds and steps is written to how;
+ * where nothing is, m->stack stays NULL. */
 llap_status ll_train_stack(llap_model *m, ll_training_run *run, const llap_panel *p,
                            const int64_t *var, const ll_static_column *statics,
-                           const llap_train_opts *o, const ll_recipe_stack *how,
+                           const llap_train_opts *o, ll_recipe_stack *how,
                            const ll_backend *backend, ll_stack_folds *folds);
 
 #endif

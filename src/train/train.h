@@ -1,7 +1,8 @@
 /* src/train: llap_train: anchors first, networks on what they leave, every choice made by scoring
  * forecasts of the validation part. That is why it stands above predict and score.
  *
- *   train.h           this file; train.c decides which windows fit and which choose
+ *   train.h           this file
+ *   plan.h            which windows fit and which choose, sizes and numbers
  *   parts.h           a split given as a file
  *   anchors.h         the anchor of each target
  *   training_set.h    what the networks are trained on
@@ -9,6 +10,7 @@
  *   network_member.h  one member, from its first weights to its best
  *   stack.h           quantile networks around the anchors; stack_inputs.h, stack_set.h
  *   stack_diffusion.h do diffusion networks belong to them?
+ *   budget.h          how long a training may take, and what is left out for it
  *   filling.h         do all sensors fill gaps?
  *   fill_choice.h     do networks fill them?
  *   trainer.c         the public handle

@@ -243,6 +243,14 @@ llap_status ll_training_set_init(ll_training_set *f, const ll_model_frame *frame
     return st;
 }
 
+llap_status ll_training_set_steps(ll_training_set *f, const ll_model_frame *frame, int64_t steps,
+                                  const llap_train_opts *o, ll_size size, const ll_json *config)
+{
+    llap_train_opts all = *o;
+    all.steps = steps;
+    return make_recipe(frame, f->layout.view, size, &all, config, &f->recipe);
+}
+
 llap_status ll_training_set_see(ll_training_set *f, const llap_model *m, const llap_panel *p,
                                 const ll_json *config)
 {

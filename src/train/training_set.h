@@ -36,6 +36,9 @@ typedef struct ll_training_set { /* everything that training looks at */
 llap_status ll_training_set_init(ll_training_set *f, const ll_model_frame *frame,
                                  const llap_panel *p, const int64_t *var, const llap_train_opts *o,
                                  ll_size size, const ll_json *config);
+/* So many steps, and what follows from them, in the recipe. */
+llap_status ll_training_set_steps(ll_training_set *f, const ll_model_frame *frame, int64_t steps,
+                                  const llap_train_opts *o, ll_size size, const ll_json *config);
 /* With the model's anchors. Borrows m and p until deinit. */
 llap_status ll_training_set_see(ll_training_set *f, const llap_model *m, const llap_panel *p,
                                 const ll_json *config);

@@ -201,6 +201,8 @@ llap_status ll_reference_diffusion(ll_reference *r, ll_training_run *t)
     ll_stage                  stage = ll_stage_of(&d->stage);
     llap_status               st = prepare(&s);
     stage.name = "denoiser";
+    stage.rounds = 1;
+    stage.compare = "it may end sooner; fewer `steps` take less";
     if (st == LLAP_OK) stage.params = ll_loss_trainer_params(s.trainer);
     stage.user = &s;
     stage.step = step;

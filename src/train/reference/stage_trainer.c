@@ -270,6 +270,8 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
     llap_status st = ll_batch_feed_init(&l->feed, r);
     if (st == LLAP_OK) st = ll_loss_trainer_create(&o, &l->trainer);
     *stage = ll_stage_of(how);
+    stage->rounds = 1;
+    stage->compare = "it may end sooner; fewer `steps` take less";
     if (st != LLAP_OK) return st;
     stage->name = l->name;
     stage->params = ll_loss_trainer_params(l->trainer);

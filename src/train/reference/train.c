@@ -224,7 +224,7 @@ static llap_status train(ll_reference *r, const llap_panel *p, const ll_json *co
         st = train_stages(r, t);
         if (st == LLAP_OK) st = ll_model_create(&r->frame, NULL, out);
         if (st == LLAP_OK) st = ll_train_options_keep(r->o, config, &r->recipe, *out);
-        if (st == LLAP_OK) ll_training_run_sign(t, *out);
+        if (st == LLAP_OK) st = ll_training_run_sign(p, r->o, *out);
     }
     ll_training_run_destroy(t);
     return st;

@@ -138,11 +138,6 @@ void ll_training_run_save(ll_training_run *t, const char *what)
 
 /* -------- anchors -------- */
 
-void ll_training_run_sign(const ll_training_run *t, llap_model *m)
-{
-    if (t->o.run != NULL) snprintf(m->run, sizeof m->run, "%s", t->o.run);
-}
-
 void ll_training_run_anchors(ll_training_run *t, ll_anchor_model *const *anchor, int64_t n)
 {
     t->anchor = (const ll_anchor_model *const *)anchor;

@@ -209,16 +209,62 @@ static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const
     return st;
 }
 
+llap_status ll_training_run_sign(const llap_panel *p, const llap_train_opts *o, llap_model *m)
+{
+    return name_run(p, o, &m->frame, m->training, m->run);
+}
+
+/* Are they the same but for what a budget decides? */
+static bool same_but_for_size(const ll_json *a, const ll_json *b)
+{
+    static const char *const decided =
+        ",size,members,steps,batch,lr,view,inputs,diffusion,network,";
+    bool same = true;
+    for (const llap_option *o = llap_train_options(); o->name != NULL && same; o++) {
+        char  *left = NULL, *right = NULL, key[64];
+        size_t n;
+        snprintf(key, sizeof key, ",%s,", o->name);
+        if (!o->in_run || strstr(decided, key) != NULL) continue;
+        const char *path = strcmp(o->name, "training") == 0 ? "training.anchor" : o->name;
+        same = ll_json_part(a, path, &left, &n) == LLAP_OK &&
+               ll_json_part(b, path, &right, &n) == LLAP_OK && (left == NULL) == (right == NULL) &&
+               (left == NULL || strcmp(left, right) == 0);
+        ll_free(left);
+        ll_free(right);
+    }
+    return same;
+}
+
+/* Is it what a budget has made of these options? */
+static bool is_within_budget(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
+                             const char *text, const llap_model *m)
+{
+    char     name[LL_MODEL_RUN + 1];
+    ll_json *own = NULL, *asked = NULL;
+    if (o->budget == NULL || name_run(p, o, f, m->training, name) != LLAP_OK ||
+        strcmp(name, m->run) != 0)
+        return false;
+    const bool same =
+        ll_json_parse(m->training, strlen(m->training), "model", NULL, &own) == LLAP_OK &&
+        ll_json_parse(text, strlen(text), "options", NULL, &asked) == LLAP_OK &&
+        same_but_for_size(own, asked);
+    ll_json_destroy(own);
+    ll_json_destroy(asked);
+    return same;
+}
+
 /* Loads the model at the output if it is of this run. Any other file there is the caller's to
  * overwrite. */
-static llap_status find_finished(const llap_train_opts *o, const char *run, llap_model **out)
+static llap_status find_finished(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_model_frame *f, const char *text, const char *run,
+                                 llap_model **out)
 {
     *out = NULL;
     if (!o->resume || o->output == NULL || strcmp(o->output, "-") == 0) return LLAP_OK;
     const llap_status st = llap_model_load(o->output, out);
     if (st == LLAP_ENOMEM) return st;
     if (st != LLAP_OK) return LLAP_OK;
-    if (strcmp((*out)->run, run) == 0) {
+    if (strcmp((*out)->run, run) == 0 || is_within_budget(p, o, f, text, *out)) {
         ll_logf(o->log, LLAP_LOG_INFO,
                 "%s: this training is finished: its model is taken; without `resume` it is trained "
                 "again",
@@ -248,7 +294,7 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
     *finished = NULL;
     llap_status st = list_facts(&l, p, o, f, job->network, job->recipe);
     if (st == LLAP_OK) st = name_run(p, o, f, job->text, run);
-    if (st == LLAP_OK) st = find_finished(o, run, finished);
+    if (st == LLAP_OK) st = find_finished(p, o, f, job->text, run, finished);
     how.finished = *finished != NULL;
     if (st == LLAP_OK) st = ll_training_run_create(&how, l.fact, l.n, out);
     ll_facts_deinit(&l);

@@ -393,6 +393,8 @@ llap_status ll_training_run_stage(ll_training_run *t, const ll_stage *s, ll_stag
     return st;
 }
 
+double ll_training_run_spent(const ll_training_run *t) { return now() - t->opened; }
+
 /* -------- the table -------- */
 
 static void table_line(const llap_log *log, const ended *e)

@@ -124,7 +124,8 @@ typedef struct ll_training_run ll_training_run;
  * hours of somebody's work. Caller owns *out. */
 llap_status ll_training_run_create(const ll_training_run_opts *o, const ll_run_fact *fact, size_t n,
                                    ll_training_run **out);
-void        ll_training_run_destroy(ll_training_run *t); /* NULL is fine; the state stays */
+void        ll_training_run_destroy(ll_training_run *t);     /* NULL is fine; the state stays */
+double      ll_training_run_spent(const ll_training_run *t); /* seconds since it was created */
 
 /* What a run of llap_train does. */
 typedef struct ll_run_job {
@@ -140,8 +141,9 @@ typedef struct ll_run_job {
 llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
                                  const ll_model_frame *f, const ll_run_job *job,
                                  ll_training_run **out, llap_model **finished);
-/* The model is of this run. */
-void ll_training_run_sign(const ll_training_run *t, llap_model *m);
+/* The model is of the run that its own options (m->training) describe: where a budget left
+ * something out, of that which was asked for the rest. */
+llap_status ll_training_run_sign(const llap_panel *p, const llap_train_opts *o, llap_model *m);
 
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */

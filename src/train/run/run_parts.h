@@ -36,7 +36,8 @@ struct ll_training_run {
     ll_run_note         *notes;
     FILE                *log;
     int64_t              log_size;
-    double               saved; /* when a state was last attempted */
+    double               opened; /* when */
+    double               saved;  /* when a state was last attempted */
     ll_arena             arena;
 
     const ll_anchor_model *const *anchor; /* [n_anchors] fitted so far, borrowed */

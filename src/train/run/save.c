@@ -318,6 +318,7 @@ llap_status ll_training_run_create(const ll_training_run_opts *o, const ll_run_f
     *out = NULL;
     ll_training_run *t = ll_new(1, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
+    t->opened = now();
     llap_status st = copy_options(t, o, fact, n);
     if (st == LLAP_OK) st = open_state(t);
     if (st == LLAP_OK && !t->o.finished) st = open_log(t); /* else it is whole */
