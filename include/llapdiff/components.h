@@ -52,7 +52,9 @@ LLAP_API const llap_component_columns *llap_components_view(const llap_component
  * there is none. "-" is standard output. Replaces the file as a whole. */
 LLAP_API llap_status llap_components_write(const llap_components *c, const char *path);
 /* A picture, PNG, SVG or PDF by the end of its name: for each series what was measured and the sum,
- * and below them the components. Those on the scale log are drawn as factors. */
+ * and below them the components. Those on the scale log are drawn as factors. PNG and SVG have the
+ * first three series, a PDF has pages with all; where path is a folder, or ends in /, an SVG for
+ * each entity appears in it, named after the entity. */
 LLAP_API llap_status llap_components_plot(const llap_components *c, const char *path);
 
 #ifdef __cplusplus

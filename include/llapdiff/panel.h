@@ -272,6 +272,10 @@ LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **te
  * as the path ends; replaces the file as a whole. LLAP_EOPTION: another end. LLAP_EUNSUPPORTED:
  * built without cairo. */
 LLAP_API llap_status llap_panel_plot(const llap_panel *p, const char *path);
+/* The same of some entities: names separated by commas, with * and ?; NULL: all. A PDF has a page
+ * more for every 60 where there are more; where path is a folder, or ends in /, an SVG for each
+ * entity appears in it, named after the entity. */
+LLAP_API llap_status llap_panel_plot_only(const llap_panel *p, const char *only, const char *path);
 
 typedef enum llap_synth_kind {
     LLAP_SYNTH_KIND_DEFAULT,

@@ -1,5 +1,7 @@
 /* Answers as pictures: the rows of an answer, and the panel they are about, to fields of
  * plot/fan_plot.h. */
+#include "folder.h"
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -8,11 +10,9 @@
 #include "predict/tables/answer.h"
 #include "predict/view/only.h"
 
-#include <errno.h>
 #include <llapdiff/model.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILLED_ROWS = 240, PATHS = 50 }; /* shown of a record with filled gaps; of draws */
@@ -311,55 +311,16 @@ static llap_status draw_picture(drawing *d, const plot_row *row, size_t n, const
 
 /* ---- a folder with a picture for each entity ---- */
 
-static bool is_folder(const char *path)
-{
-    struct stat  s;
-    const size_t n = strlen(path);
-    return (n > 0 && path[n - 1] == '/') || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
-}
-
-static llap_status make_folder(const char *path, bool *made)
-{
-    struct stat s;
-    *made = mkdir(path, 0777) == 0;
-    if (*made || (errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))) return LLAP_OK;
-    return ll_fail_errno(errno, "%s", path);
-}
-
-/* A name of its own for every entity: bytes that file systems, shells or pages take amiss are _,
- * and then the entity's number follows. */
-static void file_of(const char *folder, const char *entity, int32_t number, char *out, size_t room)
-{
-    enum { LONGEST = 120 };
-    const size_t slash = strlen(folder) - (folder[strlen(folder) - 1] == '/');
-    size_t       n = strlen(entity);
-    bool         same = n > 0 && n <= LONGEST && entity[0] != '.' && entity[0] != '-';
-    char         name[LONGEST + 1];
-    if (n > LONGEST) n = LONGEST;
-    for (size_t i = 0; i < n; i++) {
-        const char c = entity[i];
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                           (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
-        name[i] = !plain || (i == 0 && (c == '.' || c == '-')) ? '_' : c;
-        same = same && plain;
-    }
-    name[n] = '\0';
-    if (same) snprintf(out, room, "%.*s/%s.svg", (int)slash, folder, name);
-    else
-        snprintf(out, room, "%.*s/%s+%d.svg", (int)slash, folder, n == 0 ? "series" : name,
-                 (int)number);
-}
-
 static llap_status draw_folder(drawing *d, const plot_row *row, size_t n, const char *folder)
 {
     bool         made;
-    const size_t room = strlen(folder) + 160;
+    const size_t room = ll_folder_room(strlen(folder));
     char        *path = ll_new(room, 1);
-    llap_status  st = path == NULL ? LLAP_ENOMEM : make_folder(folder, &made);
+    llap_status  st = path == NULL ? LLAP_ENOMEM : ll_folder_make(folder, &made);
     for (size_t i = 0, to; st == LLAP_OK && i < n; i = to) {
         const int32_t e = row[i].is.entity;
         for (to = i + 1; to < n && row[to].is.entity == e;) to++;
-        file_of(folder, d->a->entity[e], e, path, room);
+        ll_folder_file(folder, d->a->entity[e], e, path, room);
         st = draw_picture(d, row + i, to - i, path);
     }
     ll_free(path);
@@ -369,12 +330,12 @@ static llap_status draw_folder(drawing *d, const plot_row *row, size_t n, const 
 llap_status llap_answer_can_plot(const char *path)
 {
     bool made = false;
-    if (!is_folder(path)) return llap_plot_can_save(path);
-    llap_status st = make_folder(path, &made);
+    if (!ll_folder_is(path)) return llap_plot_can_save(path);
+    llap_status st = ll_folder_make(path, &made);
     if (st != LLAP_OK) return st;
-    const size_t room = strlen(path) + 160;
+    const size_t room = ll_folder_room(strlen(path));
     char        *file = ll_new(room, 1);
-    if (file != NULL) file_of(path, "series", 0, file, room);
+    if (file != NULL) ll_folder_file(path, "series", 0, file, room);
     st = file == NULL ? LLAP_ENOMEM : llap_plot_can_save(file);
     if (made) (void)rmdir(path);
     ll_free(file);
@@ -402,7 +363,7 @@ llap_status llap_answer_plot_only(const llap_answer *a, const llap_panel *panel,
     if (st == LLAP_OK) {
         qsort(row, n, sizeof *row, compare_rows);
         choose_numbers(&d);
-        st = is_folder(path) ? draw_folder(&d, row, n, path) : draw_picture(&d, row, n, path);
+        st = ll_folder_is(path) ? draw_folder(&d, row, n, path) : draw_picture(&d, row, n, path);
     }
     ll_free(row);
     ll_arena_deinit(&d.arena);

@@ -5,9 +5,9 @@
  *   panel.c    llap_panel_read: public options to those of readers and timeline
  *   memory.c   panels and answers as arrays
  *   config.c   llap_config_read: options from a JSON file
- *   answer_plot.c, components_plot.c, poles.c, scores_plot.c:
- *              answers, components, poles and scores as pictures: predict, report and score joined
- *              with plot
- *   version.c  llap_version, llap_features: what this build is and can do
+ *   answer_plot.c, components_plot.c, panel_plot.c, poles.c, scores_plot.c:
+ *              panels, answers, components, poles and scores as pictures: predict, report and score
+ * joined with plot folder.h   a picture for each entity, in a folder version.c  llap_version,
+ * llap_features: what this build is and can do
  *
  * May touch: every layer. */

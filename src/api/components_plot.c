@@ -1,9 +1,14 @@
 /* Components as pictures: the rows of a table to the series of plot/component_plot.h. */
+#include "folder.h"
+
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "plot/component_plot.h"
+#include "plot/picture.h"
 #include "predict/components.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Rows of one entity, origin and variable: from .. *to - 1. */
 static void find_series(const llap_component_columns *v, int64_t from, int64_t *to)
@@ -42,19 +47,49 @@ static llap_status take_series(ll_arena *a, const llap_component_columns *v, int
     return LLAP_OK;
 }
 
-llap_status llap_components_plot(const llap_components *c, const char *path)
+/* Series from row `first` on, all or those of one entity; *next: the row after them. */
+static llap_status draw(const llap_components *c, int64_t first, bool one, const char *path,
+                        int64_t *next)
 {
     const llap_component_columns *v = &c->view;
-    ll_component_series           series[LL_COMPONENT_SERIES];
-    ll_component_plot             f = { .axis = c->axis, .series = series };
+    ll_component_plot             f = { .axis = c->axis };
     ll_arena                      arena = { 0 };
-    llap_status                   st = LLAP_OK;
-    for (int64_t i = 0, to; st == LLAP_OK && i < v->n_rows; i = to) {
+    ll_picture                    format;
+    llap_status                   st = ll_picture_of(path, &format);
+    int64_t                       room = 0, to;
+    for (*next = first; *next < v->n_rows && (!one || v->entity[*next] == v->entity[first]);
+         *next = to, f.all++)
+        find_series(v, *next, &to);
+    room = format == LL_PICTURE_PDF || f.all < LL_COMPONENT_SERIES ? f.all : LL_COMPONENT_SERIES;
+    ll_component_series *series = ll_arena_new(&arena, (size_t)room + 1, sizeof *series);
+    if (st == LLAP_OK && series == NULL) st = LLAP_ENOMEM;
+    f.series = series;
+    for (int64_t i = first; st == LLAP_OK && f.n < room; i = to) {
         find_series(v, i, &to);
-        if (f.n < LL_COMPONENT_SERIES) st = take_series(&arena, v, i, to, &series[f.n]);
-        f.n++;
+        st = take_series(&arena, v, i, to, &series[f.n++]);
     }
     if (st == LLAP_OK) st = ll_plot_components(&f, path);
     ll_arena_deinit(&arena);
     return st;
+}
+
+static llap_status draw_folder(const llap_components *c, const char *folder)
+{
+    const llap_component_columns *v = &c->view;
+    const size_t                  room = ll_folder_room(strlen(folder));
+    char                         *path = ll_new(room, 1);
+    bool                          made;
+    llap_status                   st = path == NULL ? LLAP_ENOMEM : ll_folder_make(folder, &made);
+    for (int64_t i = 0, to; st == LLAP_OK && i < v->n_rows; i = to) {
+        ll_folder_file(folder, v->entities[v->entity[i]], v->entity[i], path, room);
+        st = draw(c, i, true, path, &to);
+    }
+    ll_free(path);
+    return st;
+}
+
+llap_status llap_components_plot(const llap_components *c, const char *path)
+{
+    int64_t end;
+    return ll_folder_is(path) ? draw_folder(c, path) : draw(c, 0, false, path, &end);
 }

@@ -16,7 +16,6 @@
 #include "data/synth/synth.h"
 #include "data/synth/weather.h"
 #include "data/timeline.h"
-#include "plot/inspect_plot.h"
 
 #include <assert.h>
 #include <llapdiff/panel.h>
@@ -349,11 +348,6 @@ llap_status llap_panel_write_as(const llap_panel *p, const char *path, llap_tabl
 llap_status llap_panel_write(const llap_panel *p, const char *path)
 {
     return llap_panel_write_as(p, path, LLAP_TABLE_DEFAULT);
-}
-
-llap_status llap_panel_plot(const llap_panel *p, const char *path)
-{
-    return ll_plot_inspect(p, path);
 }
 
 llap_status llap_panel_synth(const llap_synth_sizes *given, llap_panel **out)

@@ -15,7 +15,7 @@ static const llap_option own[] = {
     CLI_OWN(LIST, with, "model files that answer together with MODEL, each an equal share of the samples"),
     CLI_OWN(LIST, scenario, "NAME=FILE,...: other values of the known inputs to come, an answer for each; may be repeated"),
     CLI_OWN_OUTPUT("the fan of the forecast"),
-    CLI_OWN(FILE, components, "what the forecast is made of, of size anchor: .csv numbers; .png, .svg or .pdf drawn"),
+    CLI_OWN(FILE, components, "what the forecast is made of, of size anchor: .csv numbers; .png, .svg or .pdf, or a folder/, drawn"),
     CLI_OWN_END,
 };
 
@@ -57,7 +57,7 @@ static llap_status check_components(const forecast_options *o, int n, char **ope
         (o->to.plot != NULL && strcmp(to, o->to.plot) == 0) ||
         (strcmp(to, "-") == 0 && o->to.file == NULL))
         return cli_usage("forecast", "--components and the forecast would go to one place: %s", to);
-    return is_table(to) ? llap_answer_can_write(to) : llap_plot_can_save(to);
+    return is_table(to) ? llap_answer_can_write(to) : llap_answer_can_plot(to);
 }
 
 static llap_status put_components(const llap_model *m, const llap_panel *p,

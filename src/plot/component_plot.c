@@ -15,7 +15,8 @@ typedef struct page {
     const ll_component_plot *f;
     ll_zone                 *zone;
     ll_canvas               *canvas;
-    int64_t                  n;
+    int64_t                  first, n; /* of this page */
+    int64_t                  pages, page;
     double                   width; /* of a column */
     double                  *x, *y; /* scratch: the longest series */
 } page;
@@ -90,7 +91,7 @@ static void draw_component(page *g, int64_t column, const field *f, const ll_com
 
 static void draw_series(page *g, int64_t column)
 {
-    const ll_component_series *s = &g->f->series[column];
+    const ll_component_series *s = &g->f->series[g->first + column];
     char                       text[240];
     for (int64_t i = 0; i < s->n; i++) g->x[i] = ll_chart_seconds(s->time[i], s->time[0]);
     snprintf(text, sizeof text, "%s%s%s", ll_text_show(s->entity).text,
@@ -127,9 +128,12 @@ static void draw_head(page *g)
                      axis->kind == LL_AXIS_CALENDAR ? zone.text
                      : unit.text[0] == '\0'         ? "as in the data"
                                                     : unit.text);
-    if (g->f->n > g->n && n > 0 && n < (int)sizeof text)
+    if (g->pages > 1 && n > 0 && n < (int)sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "; page %lld of %lld", (long long)g->page,
+                 (long long)g->pages);
+    else if (g->f->all > g->n && n > 0 && n < (int)sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, "; the first %lld of %lld series",
-                 (long long)g->n, (long long)g->f->n);
+                 (long long)g->n, (long long)g->f->all);
     ll_canvas_text(g->canvas, PAGE - BETWEEN, 30, LL_TEXT_RIGHT, LL_CHART_SMALL, LL_COLOUR_GREY,
                    text);
     double x = LEFT;
@@ -141,19 +145,26 @@ static void draw_head(page *g)
                        "nothing was asked for");
 }
 
-/* Fields of the series that has most. */
-static llap_status lay_out(page *g, double *height)
+/* Fields of the series that has most of those on the page. */
+static double lay_out(page *g)
 {
-    int64_t fields = 0, longest = 1;
-    g->n = g->f->n < LL_COMPONENT_SERIES ? g->f->n : LL_COMPONENT_SERIES;
+    int64_t       fields = 0;
+    const int64_t left = g->f->n - g->first;
+    g->n = left < LL_COMPONENT_SERIES ? left : LL_COMPONENT_SERIES;
     g->width = (double)(PAGE - LEFT) / (double)(g->n > 0 ? g->n : 1);
-    for (int64_t i = 0; i < g->n; i++) {
+    for (int64_t i = g->first; i < g->first + g->n; i++)
         if (g->f->series[i].n_components > fields) fields = g->f->series[i].n_components;
+    return HEAD + TITLE + TALL + (double)fields * (SMALL + APART) + FOOT;
+}
+
+static llap_status make_room(page *g)
+{
+    int64_t longest = 1;
+    for (int64_t i = 0; i < g->f->n; i++)
         if (g->f->series[i].n > longest) longest = g->f->series[i].n;
-    }
-    *height = HEAD + TITLE + TALL + (double)fields * (SMALL + APART) + FOOT;
     g->x = ll_new((size_t)longest, sizeof *g->x);
     g->y = ll_new((size_t)longest, sizeof *g->y);
+    g->pages = (g->f->n + LL_COMPONENT_SERIES - 1) / LL_COMPONENT_SERIES;
     return g->x == NULL || g->y == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
@@ -161,16 +172,21 @@ llap_status ll_plot_components(const ll_component_plot *f, const char *path)
 {
     page        g = { .f = f };
     const char *zone = f->axis.zone;
-    double      height = 0;
-    llap_status st = lay_out(&g, &height);
+    double      height = lay_out(&g);
+    llap_status st = make_room(&g);
     if (st == LLAP_OK && f->axis.kind == LL_AXIS_CALENDAR && zone[0] != '\0')
         st = ll_zone_create(zone, strlen(zone), NULL, &g.zone);
     if (st == LLAP_OK) st = ll_canvas_create(path, PAGE, height, &g.canvas);
-    if (st == LLAP_OK) {
+    if (st == LLAP_OK && !ll_canvas_has_pages(g.canvas)) g.pages = 1;
+    for (int64_t k = 0; st == LLAP_OK && (k == 0 || k < g.pages); k++) {
+        g.page = k + 1;
+        g.first = k * LL_COMPONENT_SERIES;
+        height = lay_out(&g);
+        if (k > 0) ll_canvas_next_page(g.canvas, PAGE, height);
         draw_head(&g);
         for (int64_t i = 0; i < g.n; i++) draw_series(&g, i);
-        st = ll_canvas_commit(g.canvas);
     }
+    if (st == LLAP_OK) st = ll_canvas_commit(g.canvas);
     ll_canvas_destroy(g.canvas);
     ll_zone_destroy(g.zone);
     ll_free(g.x);

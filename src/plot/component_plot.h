@@ -11,7 +11,7 @@
 
 #include "data/panel.h"
 
-#define LL_COMPONENT_SERIES 3 /* of a picture, at most */
+#define LL_COMPONENT_SERIES 3 /* of a page, at most; a PDF has pages for all, others are one */
 
 typedef struct ll_component_series { /* borrowed; times increasing */
     const char          *entity, *variable;
@@ -27,8 +27,8 @@ typedef struct ll_component_series { /* borrowed; times increasing */
 
 typedef struct ll_component_plot {
     ll_axis                    axis;
-    const ll_component_series *series; /* [n], the first LL_COMPONENT_SERIES are drawn */
-    int64_t                    n;
+    const ll_component_series *series; /* [n] */
+    int64_t                    n, all; /* all: that there are, for the words */
 } ll_component_plot;
 
 /* Errors as ll_canvas_create. */

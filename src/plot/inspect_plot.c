@@ -345,7 +345,7 @@ static void draw_gaps(const page *g)
     draw_gap_axis(g, &bars);
 }
 
-llap_status ll_plot_inspect(const llap_panel *p, const char *path)
+llap_status ll_plot_inspect_page(const llap_panel *p, const char *path, ll_canvas **canvas)
 {
     page        g = { .panel = p };
     const char *zone = p->axis.zone;
@@ -359,14 +359,24 @@ llap_status ll_plot_inspect(const llap_panel *p, const char *path)
     g.line = fmin(fmax(floor(420 / fmax(lines, 1)), 11), 32);
     g.foot = MAP_TOP + fmax(lines, 1) * g.line;
     g.top = g.foot + BETWEEN;
-    if (st == LLAP_OK) st = ll_canvas_create(path, PAGE, g.top + BARS_HIGH + BELOW, &g.canvas);
+    const double high = g.top + BARS_HIGH + BELOW;
+    if (st == LLAP_OK && *canvas != NULL) ll_canvas_next_page(*canvas, PAGE, high);
+    else if (st == LLAP_OK) st = ll_canvas_create(path, PAGE, high, canvas);
     if (st == LLAP_OK) {
+        g.canvas = *canvas;
         draw_map(&g);
         draw_gaps(&g);
-        st = ll_canvas_commit(g.canvas);
     }
-    ll_canvas_destroy(g.canvas);
     ll_zone_destroy(g.zone);
     ll_coverage_deinit(&g.map);
+    return st;
+}
+
+llap_status ll_plot_inspect(const llap_panel *p, const char *path)
+{
+    ll_canvas  *c = NULL;
+    llap_status st = ll_plot_inspect_page(p, path, &c);
+    if (st == LLAP_OK) st = ll_canvas_commit(c);
+    ll_canvas_destroy(c);
     return st;
 }

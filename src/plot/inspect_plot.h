@@ -10,6 +10,7 @@
 #define LL_PLOT_INSPECT_PLOT_H
 
 #include "data/gaps.h"
+#include "plot/canvas.h"
 
 #define LL_PLOT_LINES 60
 #define LL_PLOT_COLUMNS 400
@@ -41,5 +42,8 @@ void ll_gap_bars_fill(const llap_panel *p, const ll_gaps *g, ll_gap_bars *out);
 
 /* Draws both. Errors as ll_canvas_create. */
 llap_status ll_plot_inspect(const llap_panel *p, const char *path);
+/* The same on a page of its own: of a picture that begins with it, where *canvas is NULL, else the
+ * next of a PDF. The caller commits and destroys *canvas. */
+llap_status ll_plot_inspect_page(const llap_panel *p, const char *path, ll_canvas **canvas);
 
 #endif

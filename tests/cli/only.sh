@@ -41,9 +41,23 @@ if llapdiff --version | grep -q '^  pictures *yes'; then
     llapdiff forecast m.st data.csv -q --plot no/such/ -o none.csv || test ! -e none.csv
     sed '2,$s/^s000,/a\/b <c>,/' data.csv >odd.csv
     llapdiff impute m.st odd.csv -q --plot odd/ -o all.csv 2>err && ls odd | head -1
+    # What a forecast is made of: three series a page, or a picture of each entity.
+    llapdiff forecast m.st data.csv -q -o all.csv --components parts.pdf 2>err && grep -ac '/Type /Page ' parts.pdf
+    llapdiff forecast m.st data.csv -q -o all.csv --only 's00[123]' --components parts/ 2>err && ls parts | tr '\n' ' '
+    grep -c '^s002, v0$' parts/s002.svg
+    llapdiff forecast m.st data.csv -q -o all.csv --components first.svg 2>err && grep -o 'first 3 of 20 series' first.svg
+    # The data itself: of some entities, each, or sixty lines a page after the first.
+    llapdiff inspect data.csv -q --plot two.svg --only s003,s004 >about && grep -o '^2 entities, [0-9]* rows' two.svg
+    llapdiff inspect data.csv -q --plot seen/ --only 's00?' >about && ls seen | wc -l | tr -d ' ' && grep -o '^1 entity' seen/s009.svg
+    llapdiff inspect data.csv -q --plot seen.pdf >about && grep -ac '/Type /Page ' seen.pdf
+    llapdiff synth --entities 130 --variables 1 --rows 5 -q -o many.csv
+    llapdiff inspect many.csv -q --plot many.pdf >about && grep -ac '/Type /Page ' many.pdf
+    llapdiff inspect data.csv -q --plot two.svg --only north >about
 else
-    printf '2\n2\n20\ns000.svg\n1\na_b__c_+0.svg\n'
+    printf '2\n2\n20\ns000.svg\n1\na_b__c_+0.svg\n7\ns001.svg s002.svg s003.svg 1\nfirst 3 of 20 series\n2 entities, 516 rows\n10\n1 entity\n1\n4\n'
     echo "llapdiff forecast: no/such/: No such file or directory" >&2
+    echo "llapdiff inspect: only: no entity is called 'north'; there are 's000', 's001', 's002', 's003', 's004' and others" >&2
 fi
+llapdiff inspect data.csv -q --only s003
 llapdiff plot run.log -q --only s003 -o x.svg
 true

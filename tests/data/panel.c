@@ -4,6 +4,7 @@
 #include "data/names.h"
 #include "data/panel_builder.h"
 #include "data/panel_merge.h"
+#include "data/panel_pick.h"
 
 /* A row of the tests: NAN marks a missing value. */
 typedef struct row {
@@ -38,6 +39,38 @@ static llap_status build(const row *rows, const size_t *order, size_t n, bool as
     if (counts != NULL && b != NULL) *counts = *ll_panel_builder_counts(b);
     ll_panel_builder_destroy(b);
     return st;
+}
+
+static llap_status pick_and_drop(void *user)
+{
+    llap_panel       *some;
+    const bool        keep[] = { true, false, true };
+    const llap_status st = ll_panel_pick(user, keep, &some);
+    llap_panel_destroy(some);
+    return st;
+}
+
+/* All entities but the second are a panel without it, bit by bit; none are a panel without rows. */
+static void some_entities_are_picked(void **state)
+{
+    (void)state;
+    enum { N = 3 };
+    const size_t all[] = { 0, 1, 2, 5 };
+    const bool   two[N] = { true, false, true }, none[N] = { false };
+    llap_panel  *p, *some, *alike;
+    CHECK_OK(build(sorted_rows, NULL, N_ROWS, false, LL_BUILDER_DEFAULT, &p, NULL));
+    CHECK_OK(build(sorted_rows, all, 4, false, LL_BUILDER_DEFAULT, &alike, NULL));
+    CHECK_OK(ll_panel_pick(p, two, &some));
+    CHECK_OK(ll_panel_check(some));
+    assert_true(panel_equal(some, alike));
+    llap_panel_destroy(some);
+    CHECK_OK(ll_panel_pick(p, none, &some));
+    assert_int_equal(some->n_entities, 0);
+    assert_int_equal(some->n_rows, 0);
+    llap_panel_destroy(some);
+    check_every_failed_allocation(pick_and_drop, p);
+    llap_panel_destroy(p);
+    llap_panel_destroy(alike);
 }
 
 static void a_panel_has_what_was_put_in(void **state)
@@ -395,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_panel_has_what_was_put_in),
+        cmocka_unit_test(some_entities_are_picked),
         cmocka_unit_test(order_and_form_change_nothing),
         cmocka_unit_test(the_last_value_stays_and_is_counted),
         cmocka_unit_test(panels_are_merged),
