@@ -74,6 +74,8 @@ LLAP_API size_t llap_answer_array(const llap_answer *a, double *out, int64_t *ti
  * origin of each forecast before the time, scenarios come first), times as in the panel. "-" is
  * standard output. Replaces the file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
+/* The bytes of that file. Caller owns *text (llap_text_free). */
+LLAP_API llap_status llap_answer_csv(const llap_answer *a, char **text, size_t *n);
 /* Whether an answer could be written there, before long work; leaves nothing behind. */
 LLAP_API llap_status llap_answer_can_write(const char *path);
 /* The same as JSON; "outside" says whether the mean, or the draw, lies outside the range of the

@@ -236,6 +236,22 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
     return finish_report(ll_csv_read(paths, n, csv, out, report), o->log, report, out);
 }
 
+/* A CSV file that is in memory already. */
+typedef struct in_memory {
+    const char *name;
+    const void *bytes;
+    size_t      n;
+} in_memory;
+
+static llap_status read_bytes(const in_memory *file, const llap_read_opts *o,
+                              const ll_csv_opts *csv, llap_panel **out)
+{
+    ll_csv_report *report = ll_new(1, sizeof *report);
+    if (report == NULL) return LLAP_ENOMEM;
+    const llap_status st = ll_csv_read_memory(file->name, file->bytes, file->n, csv, out, report);
+    return finish_report(st, o->log, report, out);
+}
+
 /* What a table in memory has no use for. */
 static llap_status refuse_text_options(const llap_read_opts *given)
 {
@@ -290,8 +306,8 @@ static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, co
     return LLAP_OK;
 }
 
-/* Of files, or of a stream, which is then released. */
-static llap_status read_panel(const char *const *paths, size_t n_paths,
+/* Of files, of one in memory, or of a stream, which is then released. */
+static llap_status read_panel(const char *const *paths, size_t n_paths, const in_memory *file,
                               struct ArrowArrayStream *stream, const llap_read_opts *given,
                               llap_panel **out)
 {
@@ -307,6 +323,7 @@ static llap_status read_panel(const char *const *paths, size_t n_paths,
     if (st == LLAP_OK) st = timeline_opts(&o, &timeline);
     if (st == LLAP_OK)
         st = stream != NULL ? read_stream(stream, given, &csv, &raw)
+             : file != NULL ? read_bytes(file, given, &csv, &raw)
                             : read_files(paths, n_paths, given, &csv, &raw);
     if (stream != NULL && stream->release != NULL) stream->release(stream);
     const bool asked = timeline.grid != LL_GRID_NONE || timeline.fill != LL_FILL_NONE ||
@@ -324,13 +341,19 @@ static llap_status read_panel(const char *const *paths, size_t n_paths,
 llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *given,
                             llap_panel **out)
 {
-    return read_panel(paths, n_paths, NULL, given, out);
+    return read_panel(paths, n_paths, NULL, NULL, given, out);
+}
+
+llap_status llap_panel_read_memory(const char *name, const void *bytes, size_t n,
+                                   const llap_read_opts *given, llap_panel **out)
+{
+    return read_panel(NULL, 0, &(in_memory){ name, bytes, n }, NULL, given, out);
 }
 
 llap_status llap_panel_from_arrow(struct ArrowArrayStream *stream, const llap_read_opts *given,
                                   llap_panel **out)
 {
-    return read_panel(NULL, 0, stream, given, out);
+    return read_panel(NULL, 0, NULL, stream, given, out);
 }
 
 llap_status llap_panel_write_as(const llap_panel *p, const char *path, llap_table_form form)

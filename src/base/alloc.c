@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <llapdiff/text.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,20 @@ int64_t ll_alloc_calls(void) { return atomic_load(&calls); }
 int64_t ll_alloc_live(void) { return atomic_load(&live); }
 int64_t ll_alloc_bytes(void) { return atomic_load(&bytes); }
 
+/* Of this thread: how many bytes it may still take; which is 0 where there is no limit. */
+static _Thread_local struct {
+    int64_t most, left;
+    bool    met;
+} limit;
+
+bool ll_alloc_limit(int64_t n_bytes)
+{
+    const bool met = limit.met;
+    limit.most = limit.left = n_bytes;
+    limit.met = false;
+    return met;
+}
+
 /* Counts the call; false when it must fail. fail_in counts down to 1 and then becomes -1. */
 static bool admit(size_t n, size_t size, size_t *n_bytes)
 {
@@ -27,13 +42,28 @@ static bool admit(size_t n, size_t size, size_t *n_bytes)
     if (__builtin_mul_overflow(n, size, n_bytes)) return false;
     atomic_fetch_add(&bytes, (int64_t)*n_bytes);
     if (*n_bytes == 0) *n_bytes = 1;
+    if (limit.most > 0 && (*n_bytes > INT64_MAX || (int64_t)*n_bytes > limit.left)) {
+        limit.met = true;
+        return false;
+    }
     return left != 1;
+}
+
+static void take(const void *p)
+{
+    if (limit.most > 0 && p != NULL) limit.left -= (int64_t)malloc_usable_size((void *)p);
+}
+
+static void give(const void *p)
+{
+    if (limit.most > 0 && p != NULL) limit.left += (int64_t)malloc_usable_size((void *)p);
 }
 
 static void *checked(void *p, size_t n, size_t size, bool fresh)
 {
     if (p == NULL) (void)ll_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
     else if (fresh) atomic_fetch_add(&live, 1);
+    take(p);
     return p;
 }
 
@@ -73,7 +103,10 @@ void *ll_grow(void *p, size_t n, size_t size)
 {
     size_t     n_bytes;
     const bool fresh = p == NULL;
-    return checked(admit(n, size, &n_bytes) ? realloc(p, n_bytes) : NULL, n, size, fresh);
+    give(p);
+    void *grown = admit(n, size, &n_bytes) ? realloc(p, n_bytes) : NULL;
+    if (grown == NULL) take(p);
+    return checked(grown, n, size, fresh);
 }
 
 char *ll_strndup(const char *s, size_t n)
@@ -87,6 +120,7 @@ char *ll_strndup(const char *s, size_t n)
 void ll_free(void *p)
 {
     if (p != NULL) atomic_fetch_sub(&live, 1);
+    give(p);
     free(p);
 }
 

@@ -21,6 +21,11 @@ void *ll_grow(void *p, size_t n, size_t size);
 char *ll_strndup(const char *s, size_t n); /* s[0..n) and a NUL */
 void  ll_free(void *p);                    /* NULL is fine */
 
+/* What this thread may have at a time, of blocks that it allocates from now on and has not freed:
+ * one more fails as if memory were out. 0: no limit. Says whether the limit before it was met.
+ * Blocks of other threads that work for this one do not count. */
+bool ll_alloc_limit(int64_t n_bytes);
+
 /* For tests. Makes the n-th allocation from now on fail, once, in whichever thread it comes
  * (0: none), and returns whether the previous order has struck. */
 bool ll_alloc_fail_at(int64_t n);

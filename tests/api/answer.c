@@ -243,6 +243,25 @@ static void files_in_any_order(void **state)
     remove(path);
 }
 
+static void the_bytes_of_the_file(void **state)
+{
+    (void)state;
+    const char  *path = "llap_test_api_answer.csv";
+    llap_answer *a = forecast(NULL, 0, 0);
+    char        *text = NULL;
+    size_t       n = 0, at = 0;
+    CHECK_OK(llap_answer_write(a, path));
+    CHECK_OK(llap_answer_csv(a, &text, &n));
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    for (int c; (c = fgetc(f)) != EOF; at++) assert_true(at < n && c == (unsigned char)text[at]);
+    assert_true(at == n && text[n] == '\0');
+    fclose(f);
+    llap_text_free(text);
+    llap_answer_destroy(a);
+    remove(path);
+}
+
 /* Numbers of any length are read to their end, and what is behind one is seen. */
 static void long_numbers(void **state)
 {
@@ -272,6 +291,7 @@ int main(void)
         cmocka_unit_test(imputations_and_their_samples),
         cmocka_unit_test(samples_are_what_quantiles_are_made_of),
         cmocka_unit_test(files_in_any_order),
+        cmocka_unit_test(the_bytes_of_the_file),
         cmocka_unit_test(long_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -188,12 +188,33 @@ static void rows_arrive(void **state)
     llap_panel_destroy(p);
 }
 
+/* A file and its bytes become the same panel. */
+static void bytes_of_a_file(void **state)
+{
+    (void)state;
+    static const char text[] = "time,x\n2024-01-01,1\n2024-01-02,2\n2024-01-03,\n";
+    const char       *path = "llap_test_api_bytes.csv";
+    llap_panel       *file = NULL, *bytes = NULL;
+    FILE             *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    CHECK_OK(llap_panel_read(&path, 1, &(llap_read_opts){ 0 }, &file));
+    CHECK_OK(llap_panel_read_memory("else/llap_test_api_bytes.csv", text, sizeof text - 1,
+                                    &(llap_read_opts){ 0 }, &bytes));
+    same_panel(llap_panel_view(file), llap_panel_view(bytes));
+    llap_panel_destroy(bytes);
+    CHECK_FAIL(llap_panel_read_memory("x", text, 3, &(llap_read_opts){ 0 }, &bytes), LLAP_EFORMAT,
+               "x:");
+    llap_panel_destroy(file);
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_arrive),
-        cmocka_unit_test(a_made_up_panel),
-        cmocka_unit_test(what_times_mean),
+        cmocka_unit_test(bytes_of_a_file),     cmocka_unit_test(rows_arrive),
+        cmocka_unit_test(a_made_up_panel),     cmocka_unit_test(what_times_mean),
         cmocka_unit_test(what_is_not_an_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,12 +73,35 @@ static void arena_blocks_are_zeroed_aligned_and_apart(void **state)
     check_every_failed_allocation(fill_arena, NULL);
 }
 
+static void a_limit_is_of_what_is_held(void **state)
+{
+    (void)state;
+    char *before = ll_new(1 << 16, 1);
+    assert_false(ll_alloc_limit(1 << 20));
+    for (int i = 0; i < 100; i++) ll_free(ll_new(1 << 19, 1));
+    char *p = ll_new(1 << 19, 1);
+    assert_non_null(p);
+    p = ll_grow(p, 3 << 18, 1);
+    assert_non_null(p);
+    assert_null(ll_new_aligned(1 << 19, 1));
+    assert_null(ll_grow(p, 2 << 20, 1));
+    ll_free(before);
+    assert_non_null(strstr(llap_error_detail(), "out of memory"));
+    ll_free(p);
+    assert_true(ll_alloc_limit(0));
+    p = ll_new(2 << 20, 1);
+    assert_non_null(p);
+    ll_free(p);
+    assert_false(ll_alloc_limit(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_zeroed_and_counted),
         cmocka_unit_test(overflow_is_out_of_memory),
         cmocka_unit_test(a_failed_grow_keeps_the_block),
+        cmocka_unit_test(a_limit_is_of_what_is_held),
         cmocka_unit_test(arena_blocks_are_zeroed_aligned_and_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,16 @@ llap_status ll_json_doubles(const ll_json *j, const char *path, double min, doub
                             size_t *n);
 llap_status ll_json_strings(const ll_json *j, const char *path, const char ***v, size_t *n);
 
+/* Any value as the text of an option (<llapdiff/options.h>), at most room bytes with the NUL:
+ * strings as they are, numbers and true and false as they are written, arrays of those joined by
+ * commas, anything else as JSON. */
+llap_status ll_json_text(const ll_json *j, const char *path, char *out, size_t room);
+
+/* A table by columns, {"time": ["2024-01-01", ...], "x": [1, null, ...]}, as CSV with commas and
+ * points: null is an empty cell, true and false are 1 and 0. Caller owns *text (ll_free), closed by
+ * a NUL behind its *n bytes. */
+llap_status ll_json_csv(const ll_json *j, const char *path, char **text, size_t *n);
+
 /* ---- writing ----
  *
  *     ll_json_writer w = { .indent = 2 };

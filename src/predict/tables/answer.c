@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *copy(ll_arena *a, const char *s) { return ll_arena_strndup(a, s, strlen(s)); }
@@ -243,6 +244,33 @@ llap_status llap_answer_write(const llap_answer *a, const char *path)
     }
     if (st == LLAP_OK) st = ll_writer_commit(&w);
     ll_writer_abort(&w);
+    ll_clock_writer_deinit(&clock);
+    return st;
+}
+
+/* The stream's memory is none of ours, so the text is copied. */
+static llap_status take_text(FILE *f, char **from, size_t *n, llap_status st, char **text)
+{
+    const bool bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad) st = st == LLAP_OK ? ll_fail(LLAP_ENOMEM, "out of memory") : st;
+    if (st == LLAP_OK && (*text = ll_strndup(*from, *n)) == NULL) st = LLAP_ENOMEM;
+    free(*from);
+    return st;
+}
+
+llap_status llap_answer_csv(const llap_answer *a, char **text, size_t *n)
+{
+    ll_clock_writer clock;
+    char           *bytes = NULL;
+    *text = NULL;
+    *n = 0;
+    llap_status st = ll_clock_writer_init(&clock, &a->axis);
+    FILE       *f = st == LLAP_OK ? open_memstream(&bytes, n) : NULL;
+    if (st == LLAP_OK && f == NULL) st = ll_fail(LLAP_ENOMEM, "out of memory");
+    if (st == LLAP_OK) {
+        put_header(f, a);
+        st = take_text(f, &bytes, n, put_rows(f, a, &clock), text);
+    }
     ll_clock_writer_deinit(&clock);
     return st;
 }
