@@ -6,6 +6,7 @@
 #include <llapdiff/bench.h>
 #include <llapdiff/detect.h>
 #include <llapdiff/model.h>
+#include <llapdiff/serve.h>
 
 /* clang-format off */
 
@@ -222,6 +223,33 @@ static const llap_option import_options[] = {
 #undef OPTIONS
 
 const llap_option *llap_import_options(void) { return import_options; }
+
+/* ---- a server ---- */
+
+#define OPTIONS llap_serve_opts
+static const llap_option serve_options[] = {
+    OPTION_TEXT(TEXT, address, "127.0.0.1", "address to listen on; others than this machine's own need tokens, or insecure"),
+    OPTION_INTEGER(port, "8080", 0, 65535, "port; 0: any that is free"),
+    OPTION_TEXT(FILE, tokens, NULL, "file of who may do what: lines of a name, read, write or admin, and a token of 16 characters or more"),
+    OPTION_FLAG(insecure, "anyone who reaches the port may read and write"),
+    OPTION_TEXT(FILE, certificate, NULL, "PEM file: HTTPS, with its key"),
+    OPTION_TEXT(FILE, key, NULL, "PEM file of the certificate's key"),
+    OPTION_INTEGER(max_body, "64", 1, 4096, "MB of a request, also once it is unpacked"),
+    OPTION_INTEGER(max_upload, "512", 1, 65536, "MB of a model that is uploaded"),
+    OPTION_INTEGER(max_header, "16", 4, 1024, "kB of request line and headers"),
+    OPTION_INTEGER(max_rows, "1000000", 1, 1e9, "rows of a request"),
+    OPTION_INTEGER(max_series, "10000", 1, 1e9, "entities by variables of a request"),
+    OPTION_INTEGER(max_memory, "1024", 16, 1e7, "MB that one request may take while it is answered, and that all may send at once"),
+    OPTION_INTEGER(max_seconds, "60", 1, 86400, "time that a request may be worked on"),
+    OPTION_INTEGER(max_requests, "256", 1, 1e6, "requests that wait or are worked on"),
+    OPTION_INTEGER(max_connections, "1000", 1, 1e6, "connections"),
+    OPTION_INTEGER(patience, "30", 1, 86400, "seconds for a request to arrive or an answer to be fetched, beside what 16 kB a second take"),
+    OPTION_INTEGER(workers, NULL, 1, 4096, "threads that answer (default: one for each processor)"),
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_serve_options(void) { return serve_options; }
 
 /* ---- measuring ---- */
 

@@ -37,13 +37,16 @@ try 1 detect none data.csv
 try 1 detect m.safetensors none.csv
 try 1 watch none none.csv
 try 1 watch m.safetensors none.csv
+try 1 serve none
+try 2 serve m.safetensors --address 0.0.0.0
+try 1 serve m.safetensors --tokens none
 try 1 poles none
 try 1 plot none -o x.png
 try 1 plot none data.csv -o x.png
 try 1 import none -o x --horizon 6
 try 1 import . -o x --horizon 6
 try 1 export none folder
-for c in demo inspect train forecast impute evaluate detect watch info poles plot import export synth bench version help; do
+for c in demo inspect train forecast impute evaluate detect watch serve info poles plot import export synth bench version help; do
     try 1 $c --config none.json
 done
 try 1 train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o no/x

@@ -1,0 +1,107 @@
+/* Questions about data in the request: forecast, impute, detect. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "serve/request.h"
+
+#include <llapdiff/detect.h>
+#include <string.h>
+
+static const char *const tables[] = { "application/json", "text/csv", NULL };
+
+static ll_served *model_of(ll_request *r)
+{
+    ll_served *m = ll_models_get(&r->server->models, r->name);
+    if (m == NULL)
+        ll_reply_problem(r, 404, LLAP_ENOTFOUND, "no model '%s': GET /v1/models lists them",
+                         r->name);
+    return m;
+}
+
+/* JSON or CSV, as the client likes it. Takes the answer. */
+static llap_status put_answer(ll_request *r, llap_answer *a)
+{
+    const int   type = ll_accepts(r->accept, tables);
+    char       *text = NULL;
+    size_t      n = 0;
+    llap_status st = type == 1 ? llap_answer_csv(a, &text, &n) : llap_answer_json(a, &text);
+    llap_answer_destroy(a);
+    if (st != LLAP_OK) return st;
+    if (type == 1) ll_reply_take(r, 200, "text/csv; charset=utf-8", text, n);
+    else ll_reply_take(r, 200, "application/json", text, strlen(text));
+    return LLAP_OK;
+}
+
+/* How data is read: times and words as in the training data, messages to the log. */
+static llap_read_opts reading(const ll_served *m, const llap_log *log)
+{
+    return (llap_read_opts){ .levels = llap_model_levels(m->model), .log = log };
+}
+
+/* Answers have a row for each query: what one may ask is bounded before it is worked on. */
+static llap_status check_samples(const ll_request *r, int64_t samples)
+{
+    enum { SAMPLES_MAX = 10000 };
+    (void)r;
+    return samples > SAMPLES_MAX
+               ? ll_fail(LLAP_ELIMIT, "samples: at most %d are drawn at once", SAMPLES_MAX)
+               : LLAP_OK;
+}
+
+llap_status ll_answer_forecast(ll_request *r)
+{
+    ll_served *m = model_of(r);
+    if (m == NULL) return LLAP_OK;
+    llap_log           log = ll_journal_log(r->server);
+    llap_forecast_opts o = { .log = &log, .progress = ll_request_progress(r) };
+    llap_read_opts     how = reading(m, &log);
+    llap_panel        *p = NULL;
+    llap_answer       *a = NULL;
+    llap_status        st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
+    if (st == LLAP_OK) st = check_samples(r, o.samples);
+    if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
+    if (st == LLAP_OK) st = put_answer(r, a);
+    llap_panel_destroy(p);
+    ll_served_release(m);
+    return st;
+}
+
+llap_status ll_answer_impute(ll_request *r)
+{
+    ll_served *m = model_of(r);
+    if (m == NULL) return LLAP_OK;
+    llap_log         log = ll_journal_log(r->server);
+    llap_impute_opts o = { .log = &log, .progress = ll_request_progress(r) };
+    llap_read_opts   how = reading(m, &log);
+    llap_panel      *p = NULL;
+    llap_answer     *a = NULL;
+    llap_status      st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
+    if (st == LLAP_OK) st = check_samples(r, o.samples);
+    if (st == LLAP_OK) st = llap_impute(m->model, p, &o, &a);
+    if (st == LLAP_OK) st = put_answer(r, a);
+    llap_panel_destroy(p);
+    ll_served_release(m);
+    return st;
+}
+
+llap_status ll_answer_detect(ll_request *r)
+{
+    ll_served *m = model_of(r);
+    if (m == NULL) return LLAP_OK;
+    llap_log         log = ll_journal_log(r->server);
+    llap_detect_opts o = { .log = &log, .progress = ll_request_progress(r) };
+    llap_read_opts   how = reading(m, &log);
+    llap_panel      *p = NULL;
+    llap_detection  *d = NULL;
+    char            *text = NULL;
+    const bool       plain = ll_accepts(r->accept, r->route->gives) == 1;
+    llap_status      st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
+    if (st == LLAP_OK) st = llap_detect(m->model, p, &o, &d);
+    if (st == LLAP_OK) st = plain ? llap_detection_text(d, &text) : llap_detection_json(d, &text);
+    if (st == LLAP_OK)
+        ll_reply_take(r, 200, plain ? "text/plain; charset=utf-8" : "application/json", text,
+                      strlen(text));
+    llap_detection_destroy(d);
+    llap_panel_destroy(p);
+    ll_served_release(m);
+    return st;
+}

@@ -1,0 +1,81 @@
+/* The table of what is answered. */
+#include "serve/request.h"
+
+#include <llapdiff/detect.h>
+
+static const char *const json[] = { "application/json", NULL };
+static const char *const json_or_csv[] = { "application/json", "text/csv", NULL };
+static const char *const json_or_text[] = { "application/json", "text/plain", NULL };
+static const char *const csv_or_json[] = { "text/csv", "application/json", NULL };
+static const char *const text[] = { "text/plain", NULL };
+static const char *const bytes[] = { "application/octet-stream", NULL };
+static const char *const anything[] = { "*/*", NULL };
+
+/* Of tables of options: what a request may give. Left out is what names a file, a device, or other
+ * inputs. */
+static const char *const reading[] = {
+    "entity", "time",         "variable",  "value",   "time_format", "time_unit",  "zone",
+    "start",  "row_every",    "separator", "decimal", "quote",       "comment",    "columns",
+    "drop",   "missing",      "circular",  "coded",   "grid",        "bin",        "agg",
+    "form",   "header",       "codes",     "words",   "bad",         "duplicates", "unordered",
+    "fill",   "columns_kept", "half",      "twice",   "skip_lines",  "row_min",    NULL,
+};
+static const char *const forecasting[] = { "only",         "at",        "horizon",
+                                           "step",         "quantiles", "samples",
+                                           "keep_samples", "seed",      "every",
+                                           "total",        NULL };
+static const char *const imputing[] = { "only",    "quantiles",    "causal", "all",
+                                        "samples", "keep_samples", "seed",   NULL };
+static const char *const detecting[] = { "rate", "from", "only", NULL };
+
+static const ll_own_parameter series[] = {
+    { "series", "what data without a column of entities is called (default: data)",
+      "{\"type\":\"string\",\"maxLength\":255}" },
+    { NULL, NULL, NULL },
+};
+
+#define OBJECT "{\"type\":\"object\"}"
+#define ROWS                                                                                \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"entity\",\"time\"," \
+    "\"variable\"]}}"
+#define MODEL                                                                                    \
+    "{\"type\":\"object\",\"required\":[\"name\",\"bytes\",\"hash\"],\"properties\":{\"name\":{" \
+    "\"type\":\"string\"},"                                                                      \
+    "\"bytes\":{\"type\":\"integer\"},\"hash\":{\"type\":\"string\"}}}"
+
+/* clang-format off */
+const ll_route ll_routes[] = {
+    { .method = "GET", .path = "/", .run = ll_answer_page, .id = "page",
+      .summary = "the page, and the files that it needs", .gives = anything },
+    { .method = "GET", .path = "/openapi.json", .run = ll_answer_openapi, .id = "openapi",
+      .summary = "this document", .gives = json, .schema = OBJECT },
+    { .method = "GET", .path = "/v2/health/live", .run = ll_answer_live, .id = "live",
+      .summary = "whether the server runs", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"live\"],\"properties\":{\"live\":{\"type\":\"boolean\"}}}" },
+    { .method = "GET", .path = "/v2/health/ready", .run = ll_answer_ready, .id = "ready",
+      .summary = "whether it answers", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"ready\"],\"properties\":{\"ready\":{\"type\":\"boolean\"}}}" },
+    { .method = "GET", .path = "/metrics", .right = LL_RIGHT_READ, .run = ll_answer_metrics, .id = "metrics",
+      .summary = "counters for Prometheus", .gives = text },
+    { .method = "GET", .path = "/v1/models", .right = LL_RIGHT_READ, .run = ll_answer_models, .id = "models",
+      .summary = "the models", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"models\"],\"properties\":{\"models\":{\"type\":\"array\",\"items\":" MODEL "}}}" },
+    { .method = "GET", .path = "/v1/models/{model}", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_model, .id = "model",
+      .summary = "what a model is: targets, spans, poles", .gives = json, .schema = OBJECT },
+    { .method = "PUT", .path = "/v1/models/{model}", .right = LL_RIGHT_ADMIN, .where = LL_BY_WORKER, .run = ll_answer_put_model, .id = "put_model",
+      .summary = "adds a model, or replaces one: requests that use it go on with what it was", .takes = bytes, .gives = json, .schema = MODEL,
+      .made = 201, .upload = true },
+    { .method = "DELETE", .path = "/v1/models/{model}", .right = LL_RIGHT_ADMIN, .run = ll_answer_delete_model, .id = "delete_model",
+      .summary = "removes a model", .gives = json, .made = 204 },
+    { .method = "POST", .path = "/v1/models/{model}/forecast", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_forecast,
+      .id = "forecast", .summary = "what comes next, of the data in the request", .takes = csv_or_json, .gives = json_or_csv, .schema = ROWS,
+      .own = series, .parameters = { { llap_forecast_options, forecasting }, { llap_read_options, reading } } },
+    { .method = "POST", .path = "/v1/models/{model}/impute", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_impute,
+      .id = "impute", .summary = "what is missing in the data in the request", .takes = csv_or_json, .gives = json_or_csv, .schema = ROWS,
+      .own = series, .parameters = { { llap_impute_options, imputing }, { llap_read_options, reading } } },
+    { .method = "POST", .path = "/v1/models/{model}/detect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_detect,
+      .id = "detect", .summary = "what is unusual in the data in the request", .takes = csv_or_json, .gives = json_or_text, .schema = OBJECT,
+      .own = series, .parameters = { { llap_detect_options, detecting }, { llap_read_options, reading } } },
+    { .run = NULL },
+};
+/* clang-format on */
