@@ -1,15 +1,17 @@
 /* Faults put into the test part of real data, found by llap_detect, by a rolling z-score and by
  * seasonal ESD on the same readings.
  *
- *     detect air.csv.gz NO2 [context] [rate] [seed]
+ *     detect air.csv.gz NO2 [context|model] [rate] [seeds]
  *
  * The model and what is usual are learnt before the test part, which is left as it is there. A
- * deviation is that of training about its mean by hour of the day. One fault in 300 rows: a spike
+ * deviation is that of training about its mean by hour of the day. One fault in 240 rows: a spike
  * (1 row), a drift (a ramp of 48 rows, held for 24), a stuck sensor (24 rows) or a silent one (24
  * missing cells), sizes 2 to 6 deviations for the first two. Prints the area under the curve of
  * each score over rows that are part of a fault and rows that are not (the 72 behind a fault
- * aside), the share of faults found and after how many rows, and the alarms of all three where
- * nothing was put in. The limits of the other two are set on training for the same rate. */
+ * aside), also without silence, which the other two do not judge, the share of faults found and
+ * after how many rows, and the alarms of all three where nothing was put in. The limits of the
+ * other two are set on training for the same rate. Faults are drawn by each of several seeds (4),
+ * and all are counted together. */
 #include <llapdiff/detect.h>
 #include <llapdiff/llapdiff.h>
 
@@ -24,7 +26,7 @@ enum {
     STUCK,
     SILENT,
     KINDS,
-    EVERY = 300,
+    EVERY = 240,
     AFTER = 72,
     RAMP = 48,
     HOLD = 24,
@@ -200,8 +202,15 @@ static void seasonal(const data *d, int n, double *score)
 
 typedef struct ranked {
     double score;
-    int    fault;
+    int    fault; /* 1 + kind; 0: none */
 } ranked;
+
+/* What one method said of all rows of all seeds. */
+typedef struct tally {
+    ranked *row;
+    size_t  n;
+    double  faults[KINDS], hits[KINDS], late[KINDS];
+} tally;
 
 static int by_score(const void *a, const void *b)
 {
@@ -209,29 +218,33 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Area under the curve of rows of that kind of fault (-1: of any) against quiet ones. */
-static double area(const data *d, const double *score, int kind)
+static void add_rows(tally *t, const data *d, const double *score)
 {
-    ranked *all = room((size_t)d->c->n_rows, sizeof *all);
-    size_t  n = 0;
-    double  bad = 0, sum = 0;
+    t->row = realloc(t->row, (t->n + (size_t)d->c->n_rows) * sizeof *t->row);
+    if (t->row == NULL) exit(1);
     for (int64_t e = 0; e < d->c->n_entities; e++)
-        for (int64_t r = d->first[e]; r < d->c->first[e + 1]; r++) {
-            const int f = d->fault[r];
-            if (f < 0 || (f > 0 && kind >= 0 && f != 1 + kind)) continue;
-            if (f == 0 && isnan(d->y[r])) continue;
-            all[n++] = (ranked){ score[r], f > 0 };
+        for (int64_t r = d->first[e]; r < d->c->first[e + 1]; r++)
+            if (d->fault[r] > 0 || (d->fault[r] == 0 && !isnan(d->y[r])))
+                t->row[t->n++] = (ranked){ score[r], d->fault[r] };
+}
+
+/* Area under the curve of rows of that kind of fault (-1: of any, -2: of any but silence) against
+ * quiet ones. Rows are sorted. */
+static double area(const tally *t, int kind)
+{
+    double bad = 0, sum = 0, seen = 0;
+    for (size_t i = 0, end; i < t->n; i = end) {
+        double faults = 0, quiet = 0;
+        for (end = i; end < t->n && t->row[end].score == t->row[i].score; end++) {
+            const int f = t->row[end].fault;
+            if (f == 0) quiet++;
+            else faults += kind == -1 || (kind == -2 ? f != 1 + SILENT : f == 1 + kind);
         }
-    qsort(all, n, sizeof *all, by_score);
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && all[end].score == all[i].score; end++) {
-        }
-        for (size_t k = i; k < end; k++)
-            if (all[k].fault) sum += 0.5 * (double)(i + end - 1) + 1, bad++;
+        sum += faults * (seen + 0.5 * quiet);
+        seen += quiet;
+        bad += faults;
     }
-    free(all);
-    const double good = (double)n - bad;
-    return bad > 0 && good > 0 ? (sum - bad * (bad + 1) / 2) / (bad * good) : NAN;
+    return bad > 0 && seen > 0 ? sum / (bad * seen) : NAN;
 }
 
 /* Rows from first to end beyond the limit that begin an alarm. */
@@ -263,22 +276,18 @@ static double limit_for(const data *d, const double *score, double rate)
     return high;
 }
 
-static void found(const data *d, const double *score, double limit, int kind, double *share,
-                  double *delay)
+static void add_found(tally *t, const data *d, const double *score, double limit)
 {
-    double n = 0, hits = 0, late = 0;
     for (int id = 1; id <= d->n_events; id++) {
-        if (d->kind_of[id] != kind) continue;
-        n++;
+        const int kind = d->kind_of[id];
+        t->faults[kind]++;
         for (int64_t r = d->begins_at[id]; r < d->c->n_rows && d->event[r] == id; r++)
             if (score[r] > limit) {
-                hits++;
-                late += (double)(r - d->begins_at[id]);
+                t->hits[kind]++;
+                t->late[kind] += (double)(r - d->begins_at[id]);
                 break;
             }
     }
-    *share = hits / n;
-    *delay = late / hits;
 }
 
 /* ---- ours ---- */
@@ -301,8 +310,8 @@ static llap_panel *panel_of(const data *d, const char *name)
     return p;
 }
 
-/* Margins of all test rows; what it found altogether. */
-static double ours(const llap_model *m, const data *d, const char *name, double rate, double *score)
+/* Margins of all test rows. */
+static void ours(const llap_model *m, const data *d, const char *name, double rate, double *score)
 {
     llap_panel     *p = panel_of(d, name);
     llap_detection *got;
@@ -313,10 +322,8 @@ static double ours(const llap_model *m, const data *d, const char *name, double 
         for (int64_t r = d->first[e], k = 0; r < d->c->first[e + 1]; r++, k++)
             score[r] = k < n ? j[k].margin : 0;
     }
-    const double rate_found = llap_detection_about(got)->found;
     llap_detection_destroy(got);
     llap_panel_destroy(p);
-    return rate_found;
 }
 
 static data data_of(const llap_panel *p)
@@ -337,61 +344,100 @@ static data data_of(const llap_panel *p)
     return d;
 }
 
+static void free_data(data *d)
+{
+    void *const arrays[] = { d->y,    d->fault, d->event,   d->dev,
+                             d->hour, d->first, d->kind_of, d->begins_at };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+}
+
+static void scores_of(const llap_model *m, const data *d, const char *name, double rate,
+                      double **score)
+{
+    if (m != NULL) ours(m, d, name, rate, score[OURS]);
+    rolling(d, 168, score[ROLLING]);
+    seasonal(d, 14 * 24, score[SEASONAL]);
+}
+
+static void show(tally *t)
+{
+    printf("  %.0f spikes, %.0f drifts, %.0f stuck, %.0f silent; area under the curve, then share "
+           "found and rows until then\n  %-14s %8s %8s",
+           t->faults[SPIKE], t->faults[DRIFT], t->faults[STUCK], t->faults[SILENT], "", "all",
+           "readings");
+    for (int k = 0; k < KINDS; k++) printf(" %20s", kind_name[k]);
+    putchar('\n');
+    for (int i = 0; i < METHODS; i++) {
+        qsort(t[i].row, t[i].n, sizeof *t[i].row, by_score);
+        printf("  %-14s %8.4f %8.4f", method_name[i], area(&t[i], -1), area(&t[i], -2));
+        for (int k = 0; k < KINDS; k++)
+            printf("  %.4f %4.0f %% %5.1f", area(&t[i], k), 100 * t[i].hits[k] / t[i].faults[k],
+                   t[i].late[k] / t[i].hits[k]);
+        putchar('\n');
+        free(t[i].row);
+    }
+}
+
+/* Where nothing was put in: alarms, and the limits of the other two. */
+static void quiet(const llap_model *m, const llap_panel *p, const data *d, double rate,
+                  double **score, double *limit)
+{
+    double rows;
+    scores_of(NULL, d, "", rate, score);
+    llap_detection *got;
+    must(llap_detect(m, p, &(llap_detect_opts){ .rate = rate }, &got));
+    printf("  %-14s %8.4g\n", method_name[OURS], 1e3 * llap_detection_about(got)->found);
+    for (int k = ROLLING; k < METHODS; k++) {
+        limit[k] = limit_for(d, score[k], rate);
+        const double n = alarms(d, score[k], limit[k], 1, &rows);
+        printf("  %-14s %8.4g\n", method_name[k], 1e3 * n / rows);
+    }
+    llap_detection_destroy(got);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
-        return fprintf(stderr, "usage: detect DATA VARIABLE [CONTEXT] [RATE] [SEED] [UNTIL]\n"), 2;
-    const double         rate = argc > 4 ? atof(argv[4]) : 0.002;
+        return fprintf(stderr, "usage: detect DATA VARIABLE [CONTEXT|MODEL] [RATE] [SEEDS]\n"), 2;
+    const double         rate = argc > 4 ? atof(argv[4]) : 0.005;
+    const int            seeds = argc > 5 ? atoi(argv[5]) : 4;
     const llap_read_opts how = { .columns = argv[2] };
     llap_train_opts      train = { .size = LLAP_TRAIN_SIZE_ANCHOR,
                                    .context = argc > 3 ? argv[3] : "14d",
                                    .horizon = "24h" };
     llap_panel          *p;
     llap_model          *m;
-    llap_detection      *quiet;
-    double              *score[METHODS], limit[METHODS] = { 0 }, rows;
-    draws = argc > 5 ? strtoull(argv[5], NULL, 10) : 1;
+    llap_detection      *got;
+    double              *score[METHODS], limit[METHODS] = { 0 };
+    tally                t[METHODS] = { 0 };
     must(llap_panel_read((const char *const[]){ argv[1] }, 1, &how, &p));
     if (strstr(train.context, ".safetensors") != NULL) must(llap_model_load(train.context, &m));
     else must(llap_train(p, &train, &m));
-    must(llap_detect(m, p, &(llap_detect_opts){ .rate = rate }, &quiet));
-    data d = data_of(p);
-    profile(&d, llap_detection_about(quiet)->from);
-    for (int k = 0; k < METHODS; k++) score[k] = room((size_t)d.c->n_rows, sizeof(double));
-    rolling(&d, 168, score[ROLLING]);
-    seasonal(&d, 14 * 24, score[SEASONAL]);
+    must(llap_detect(m, p, &(llap_detect_opts){ .rate = rate }, &got));
+    const int64_t from = llap_detection_about(got)->from;
+    llap_detection_destroy(got);
     printf("%s %s: where nothing was put in, alarms wanted %.4g of 1000 rows; found:\n", argv[1],
            argv[2], 1e3 * rate);
-    printf("  %-14s %8.4g\n", method_name[OURS], 1e3 * llap_detection_about(quiet)->found);
-    for (int k = ROLLING; k < METHODS; k++) {
-        limit[k] = limit_for(&d, score[k], rate);
-        const double n = alarms(&d, score[k], limit[k], 1, &rows);
-        printf("  %-14s %8.4g\n", method_name[k], 1e3 * n / rows);
-    }
-    put_faults(&d);
-    ours(m, &d, argv[2], rate, score[OURS]);
-    rolling(&d, 168, score[ROLLING]);
-    seasonal(&d, 14 * 24, score[SEASONAL]);
-    printf("  %d faults; area under the curve, then share found and rows until then\n  %-14s %8s",
-           d.n_events, "", "all");
-    for (int k = 0; k < KINDS; k++) printf(" %20s", kind_name[k]);
-    putchar('\n');
-    for (int i = 0; i < METHODS; i++) {
-        printf("  %-14s %8.4f", method_name[i], area(&d, score[i], -1));
-        for (int k = 0; k < KINDS; k++) {
-            double share, delay;
-            found(&d, score[i], limit[i], k, &share, &delay);
-            printf("  %.4f %4.0f %% %5.1f", area(&d, score[i], k), 100 * share, delay);
+    for (int seed = 0; seed <= seeds; seed++) {
+        data d = data_of(p);
+        draws = (uint64_t)seed;
+        profile(&d, from);
+        for (int k = 0; k < METHODS; k++) score[k] = room((size_t)d.c->n_rows, sizeof(double));
+        if (seed == 0) {
+            quiet(m, p, &d, rate, score, limit);
+        } else {
+            put_faults(&d);
+            scores_of(m, &d, argv[2], rate, score);
+            for (int k = 0; k < METHODS; k++) {
+                add_rows(&t[k], &d, score[k]);
+                add_found(&t[k], &d, score[k], limit[k]);
+            }
         }
-        putchar('\n');
+        for (int k = 0; k < METHODS; k++) free(score[k]);
+        free_data(&d);
     }
-    llap_detection_destroy(quiet);
+    show(t);
     llap_model_destroy(m);
     llap_panel_destroy(p);
-    for (int k = 0; k < METHODS; k++) free(score[k]);
-    void *const arrays[] = {
-        d.y, d.fault, d.event, d.dev, d.hour, d.first, d.kind_of, d.begins_at
-    };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     return 0;
 }

@@ -11,7 +11,7 @@
  * Every reading gets the law that the model gives of it from what came before (llap_impute with
  * causal, were it missing), hence a score that is standard normal as long as the model is right.
  * What is usual of scores, levels, equal readings and gaps is learnt from the data before a time;
- * five tests judge each row after it, and their limits are set so that together they raise as many
+ * six tests judge each row after it, and their limits are set so that together they raise as many
  * alarms as are wanted. Alarms that follow one another are one event. docs/spec/stream.md 5 has the
  * rules. */
 #ifndef LLAPDIFF_DETECT_H
@@ -41,9 +41,10 @@ typedef struct llap_judgement {
     double  score;            /* normal score of the value in its law */
     double  p;                /* share of usual readings that are as far from theirs */
     double  surprise;         /* minus its logarithm */
-    double  margin;           /* how far the oddest test is beyond its limit, in surprise; > 0: an
-                               * alarm. Grows as things get odder, whatever the test */
-    llap_condition condition; /* by that test */
+    double  margin;           /* how far the oddest test is beyond the limit that was learnt, in
+                               * surprise. Grows as things get odder, whatever the test */
+    llap_condition condition; /* by that test, where the margin is beyond what alarms of this series
+                               * so far have taught (at first 0) */
 } llap_judgement;
 
 /* Rows beyond a limit that follow one another, with fewer than `join` usual rows between two. */
@@ -138,8 +139,12 @@ LLAP_API llap_status llap_stream_alarm_text(const llap_stream *s, const llap_ala
 LLAP_API const llap_judgement *llap_stream_judged(const llap_stream *s, const char *entity,
                                                   const char *target);
 
-/* It is now that late: rows that wait are judged, and who has not been heard of is silent. */
+/* It is now that late: rows that have waited long enough are judged, and who has not been heard of
+ * until then is silent. */
 LLAP_API llap_status llap_stream_clock(llap_stream *s, int64_t now);
+
+/* No row comes late any more: those that wait (`late`) are judged. */
+LLAP_API llap_status llap_stream_settle(llap_stream *s);
 
 #ifdef __cplusplus
 }

@@ -172,6 +172,13 @@ static llap_status read_all(watcher *w, int fd, const char *name)
     return st;
 }
 
+/* No further run comes that rows could wait for. */
+static llap_status settle(watcher *w)
+{
+    const llap_status st = llap_stream_settle(w->s);
+    return st == LLAP_OK ? print_alarms(w) : st;
+}
+
 /* From its state, or from its history, or from nothing. */
 static llap_status begin(watcher *w, const llap_model *m)
 {
@@ -228,6 +235,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = begin(&w, model);
     if (st == LLAP_OK) st = llap_stream_lines_create(w.s, &w.o->read, &w.lines);
     if (st == LLAP_OK) st = read_all(&w, fd, name);
+    if (st == LLAP_OK && w.o->state == NULL) st = settle(&w);
     if (st == LLAP_OK) st = save(&w, true);
     if (w.bad > 0 && !common->quiet)
         fprintf(stderr, "%lld lines were no rows and were passed over\n", (long long)w.bad);
@@ -249,8 +257,9 @@ const cli_command cmd_watch = {
         "a file, and prints a line for each alarm when it begins and when it ends (with\n"
         "--json an object). What is usual is learnt from --history; without it readings\n"
         "are judged by the model's laws alone. A row may come late: it is put in its\n"
-        "place, and judged where --late lets the others wait for it. With --state\n"
-        "nothing is lost between one run and the next, which goes on where it ended.\n"
+        "place, and judged where --late lets the others wait for it; the last ones are\n"
+        "judged at the end. With --state nothing is lost between one run and the next,\n"
+        "which goes on where it ended, and rows that wait do so until then.\n"
         "Lines that are no rows are said and passed over.\n"
         "Exit code 0, with --fail 4 where there were alarms: fit for cron.",
     .example = "  tail -n +1 -f air.csv | llapdiff watch air.safetensors --history past.csv --json -",

@@ -23,17 +23,11 @@ llap_status ll_detect_how_of(const llap_detect_opts *given, ll_detect_how *out)
     return st == LLAP_OK ? st : ll_fail_in(LLAP_EOPTION, "late");
 }
 
-/* Ticks between readings. */
-static int64_t unit_of(const llap_model *m)
-{
-    return m->frame.gap > 0 ? m->frame.gap : m->frame.step;
-}
-
 llap_status ll_learn_nothing(const llap_model *m, const ll_detect_how *how, ll_usual *usual)
 {
     llap_status st = LLAP_OK;
     for (int64_t c = 0; st == LLAP_OK && c < m->frame.n_targets; c++)
-        st = ll_usual_init(&usual[c], m->frame.by_entity ? 0 : m->frame.n_entities, unit_of(m),
+        st = ll_usual_init(&usual[c], m->frame.by_entity ? 0 : m->frame.n_entities, ll_watch_gap(m),
                            how->rate);
     return st;
 }
@@ -78,6 +72,5 @@ llap_status ll_learn(const llap_model *m, const llap_panel *p, const ll_scored *
 void ll_run_on(ll_runs *r, const ll_usual *u, size_t series, const ll_watch_row *row, size_t n)
 {
     double stat[LL_TESTS];
-    for (size_t i = 0; i < n; i++)
-        ll_runs_step(r, ll_usual_habit(u, series), u->unit, &row[i], stat);
+    for (size_t i = 0; i < n; i++) ll_runs_step(r, ll_usual_habit(u, series), &row[i], stat);
 }

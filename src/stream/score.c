@@ -31,6 +31,33 @@ llap_status ll_score_one(const ll_anchor_model *a, const ll_series *history, siz
     return ll_anchor_model_fill(a, &r, 1, LL_ANCHOR_PAST);
 }
 
+int64_t ll_watch_gap(const llap_model *m)
+{
+    return m->frame.gap > 0 ? m->frame.gap : m->frame.step;
+}
+
+int64_t ll_watch_far(const llap_model *m)
+{
+    const int64_t FAR_GAPS = 24, gap = ll_watch_gap(m);
+    return gap < m->frame.horizon / FAR_GAPS ? FAR_GAPS * gap : m->frame.horizon;
+}
+
+static ll_anchor_request from_far(const ll_series *history, size_t series, size_t at, double origin,
+                                  ll_law *law)
+{
+    ll_anchor_request r = request(history, series, at, law);
+    r.origin = origin;
+    return r;
+}
+
+llap_status ll_score_far(const ll_anchor_model *a, const ll_series *history, size_t series,
+                         size_t at, double origin, ll_law *law)
+{
+    const ll_anchor_request r = from_far(history, series, at, origin, law);
+    assert(at < history->n);
+    return ll_anchor_model_forecast(a, &r, 1);
+}
+
 /* The laws of readings list [n] (rows of the panel) of one target. */
 static llap_status laws(const ll_scored *s, const llap_model *m, const llap_panel *p, int64_t c,
                         const int64_t *list, const int64_t *entity, size_t n, ll_law *law)
@@ -45,11 +72,38 @@ static llap_status laws(const ll_scored *s, const llap_model *m, const llap_pane
     return st;
 }
 
+/* Scores of the same in forecasts made ll_watch_far before, where the entity had begun by then. */
+static llap_status score_far(ll_scored *s, const llap_model *m, const llap_panel *p, int64_t c,
+                             const int64_t *list, const int64_t *entity, size_t n, ll_law *law)
+{
+    const int64_t      far = ll_watch_far(m);
+    size_t             k = 0;
+    ll_anchor_request *r = ll_new(n, sizeof *r);
+    if (r == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t first = p->start[entity[i]], time = p->time[list[i]];
+        if (ll_elapsed(p->time[first], time) < (uint64_t)far) continue;
+        r[k] = from_far(&s->series.target[c].series[entity[i]], s->series.known[entity[i]],
+                        (size_t)(list[i] - first), ll_model_time(m, time - far), &law[k]);
+        k++;
+    }
+    const llap_status st = ll_anchor_model_forecast(m->anchor[c], r, k);
+    k = 0;
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
+        ll_watch_row *row = &s->row[c * p->n_rows + list[i]];
+        if (ll_elapsed(p->time[p->start[entity[i]]], row->time) < (uint64_t)far) continue;
+        row->far = ll_reading_score(m->anchor[c], &law[k++], row->y);
+    }
+    ll_free(r);
+    return st;
+}
+
 /* Puts laws and scores of a part of one target's readings. */
 static llap_status score_part(ll_scored *s, const llap_model *m, const llap_panel *p, int64_t c,
                               const int64_t *list, const int64_t *entity, size_t n, ll_law *law)
 {
-    const llap_status st = laws(s, m, p, c, list, entity, n, law);
+    llap_status st = score_far(s, m, p, c, list, entity, n, law);
+    if (st == LLAP_OK) st = laws(s, m, p, c, list, entity, n, law);
     for (size_t i = 0; st == LLAP_OK && i < n; i++) {
         ll_watch_row *row = &s->row[c * p->n_rows + list[i]];
         row->x = ll_reading_score(m->anchor[c], &law[i], row->y);
@@ -63,9 +117,11 @@ static void set_rows(ll_scored *s, const llap_panel *p, int64_t c)
     for (int64_t e = 0; e < p->n_entities; e++) {
         const ll_series *h = &s->series.target[c].series[e];
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
-            s->row[c * p->n_rows + r] = (ll_watch_row){
-                .time = p->time[r], .y = h->y[r - p->start[e]], .x = NAN, .u = h->u[r - p->start[e]]
-            };
+            s->row[c * p->n_rows + r] = (ll_watch_row){ .time = p->time[r],
+                                                        .y = h->y[r - p->start[e]],
+                                                        .x = NAN,
+                                                        .far = NAN,
+                                                        .u = h->u[r - p->start[e]] };
     }
 }
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* How much of a running mean a new reading is. */
-static const double SHARE[LL_MEANS] = { 1.0 / 4, 1.0 / 16, 1.0 / 64, 1.0 / 12, 1.0 / 48 };
+static const double SHARE[LL_MEANS] = { 1.0 / 16, 1.0 / 64, 1.0 / 8, 1.0 / 8 };
 /* What part of all alarms each test may give. */
-static const double PART[LL_TESTS] = { .4, .2, .2, .1, .1 };
+static const double PART[LL_TESTS] = { .4, .1, .15, .15, .1, .1 };
 static const double FAR_X = 4.0, FAR_U = 6.0;
 
 static double held(double x, double far) { return x < -far ? -far : x > far ? far : x; }
@@ -33,11 +33,12 @@ static double farthest(const ll_runs *r, const ll_habit *h, int first, int end)
     return far;
 }
 
-void ll_runs_step(ll_runs *r, const ll_habit *h, int64_t unit, const ll_watch_row *in, double *stat)
+void ll_runs_step(ll_runs *r, const ll_habit *h, const ll_watch_row *in, double *stat)
 {
+    enum { FAR = LL_CHANGES, LEVEL = FAR + LL_FARS };
     for (int k = 0; k < LL_TESTS; k++) stat[k] = NAN;
-    assert(unit > 0 && h->sd > 0.0);
-    if (r->equal > 0) stat[LL_TEST_SILENT] = ((double)in->time - (double)r->last) / (double)unit;
+    assert(h->gap > 0.0 && h->sd > 0.0 && h->far_sd > 0.0);
+    if (r->equal > 0) stat[LL_TEST_SILENT] = ((double)in->time - (double)r->last) / h->gap;
     if (isnan(in->y)) return;
     r->equal = r->equal > 0 && in->y == r->y ? r->equal + 1 : 1;
     r->y = in->y;
@@ -47,10 +48,13 @@ void ll_runs_step(ll_runs *r, const ll_habit *h, int64_t unit, const ll_watch_ro
         stat[LL_TEST_READING] = fabs(in->x) / h->sd;
         for (int k = 0; k < LL_CHANGES; k++) add(r, k, held(in->x / h->sd, FAR_X));
     }
+    if (!isnan(in->far))
+        for (int k = FAR; k < LEVEL; k++) add(r, k, held(in->far / h->far_sd, FAR_X));
     if (!isnan(in->u))
-        for (int k = LL_CHANGES; k < LL_MEANS; k++) add(r, k, held(in->u, FAR_U));
-    stat[LL_TEST_CHANGE] = farthest(r, h, 0, LL_CHANGES);
-    stat[LL_TEST_LEVEL] = farthest(r, h, LL_CHANGES, LL_MEANS);
+        for (int k = LEVEL; k < LL_MEANS; k++) add(r, k, held(in->u, FAR_U));
+    stat[LL_TEST_CHANGE] = farthest(r, h, 0, FAR);
+    stat[LL_TEST_FAR] = farthest(r, h, FAR, LEVEL);
+    stat[LL_TEST_LEVEL] = farthest(r, h, LEVEL, LL_MEANS);
 }
 
 /* ---- tails ---- */
@@ -146,20 +150,22 @@ static void plain_tail(ll_tail *t)
     *t = (ll_tail){ .n = 1, .v = { 1.0 }, .scale = 0.9, .top = 1.0 };
 }
 
-llap_status ll_usual_init(ll_usual *u, int64_t n_series, int64_t unit, double rate)
+llap_status ll_usual_init(ll_usual *u, int64_t n_series, int64_t gap, double rate)
 {
-    *u = (ll_usual){ .n_series = n_series, .unit = unit };
+    *u = (ll_usual){ .n_series = n_series };
     u->habit = ll_new((size_t)n_series + 1, sizeof *u->habit);
     if (u->habit == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e <= n_series; e++) {
-        u->habit[e].sd = 1.0;
+        u->habit[e].sd = u->habit[e].far_sd = 1.0;
+        u->habit[e].gap = (double)gap;
         for (int k = 0; k < LL_MEANS; k++) {
-            const bool change = k < LL_CHANGES; /* means of independent distances; levels move */
+            const bool change = k < LL_CHANGES; /* means of independent distances; others move */
             u->habit[e].spread[k] = change ? sqrt(SHARE[k] / (2.0 - SHARE[k])) : 1.0;
         }
     }
     normal_tail(&u->tail[LL_TEST_READING], 1.0);
     normal_tail(&u->tail[LL_TEST_CHANGE], 1.0);
+    normal_tail(&u->tail[LL_TEST_FAR], 1.5);
     normal_tail(&u->tail[LL_TEST_LEVEL], 1.5);
     plain_tail(&u->tail[LL_TEST_STUCK]);
     plain_tail(&u->tail[LL_TEST_SILENT]);
@@ -187,31 +193,41 @@ static void see(moments *m, double x)
     m->squares += x * x;
 }
 
-/* As strong as LIKE readings of all series together. */
-static void settle(const moments *own, const moments *all, double least, double *mean,
+enum { LIKE = 100, LIKE_GAPS = 5 };
+
+/* With as much weight of all series together as `like` readings have. */
+static void settle(const moments *own, const moments *all, double like, double least, double *mean,
                    double *spread)
 {
-    const double LIKE = 100.0, share = LIKE / fmax(all->n, 1.0);
-    const double n = own->n + LIKE, sum = own->sum + share * all->sum;
+    const double share = like / fmax(all->n, 1.0);
+    const double n = own->n + like, sum = own->sum + share * all->sum;
     const double m = sum / n, v = (own->squares + share * all->squares) / n - m * m;
     *mean = m;
     *spread = sqrt(fmax(v, least * least));
 }
 
-/* Deviation of the distances of each series, about 0 and held at a few of them. */
-static void learn_sd(ll_usual *u, const ll_usual_rows *h, size_t n, moments *own)
+static moments *moments_of(const ll_usual *u, moments *own, size_t series)
 {
-    const double FAR = 3.0;
+    return &own[series < (size_t)u->n_series ? series : (size_t)u->n_series];
+}
+
+static double *sd_of(ll_habit *h, bool far) { return far ? &h->far_sd : &h->sd; }
+
+/* Deviation of the distances of each series, about 0 and held at a few of them. */
+static void learn_sd(ll_usual *u, const ll_usual_rows *h, size_t n, bool far, moments *own)
+{
+    const double MOST = 3.0;
     for (int pass = 0; pass < 3; pass++) {
         moments all = { 0 };
         memset(own, 0, ((size_t)u->n_series + 1) * sizeof *own);
         for (size_t i = 0; i < n; i++) {
-            moments *of =
-                &own[h[i].series < (size_t)u->n_series ? h[i].series : (size_t)u->n_series];
-            const double far = FAR * ll_usual_habit(u, h[i].series)->sd;
+            moments     *of = moments_of(u, own, h[i].series);
+            ll_habit     habit = *ll_usual_habit(u, h[i].series);
+            const double most = MOST * *sd_of(&habit, far);
             for (size_t k = 0; k < h[i].n; k++) {
-                if (isnan(h[i].row[k].x)) continue;
-                const double x = held(h[i].row[k].x, far);
+                const double given = far ? h[i].row[k].far : h[i].row[k].x;
+                if (isnan(given)) continue;
+                const double x = held(given, most);
                 see(of, x);
                 see(&all, x);
             }
@@ -219,9 +235,36 @@ static void learn_sd(ll_usual *u, const ll_usual_rows *h, size_t n, moments *own
         own[u->n_series] = all;
         for (int64_t e = 0; e <= u->n_series && all.n > 0.0; e++) {
             double mean, sd;
-            settle(&own[e], &all, 1e-3, &mean, &sd);
-            u->habit[e].sd = sqrt(mean * mean + sd * sd);
+            settle(&own[e], &all, LIKE, 1e-3, &mean, &sd);
+            *sd_of(&u->habit[e], far) = sqrt(mean * mean + sd * sd);
         }
+    }
+}
+
+/* Ticks between the readings of each series. */
+static void learn_gaps(ll_usual *u, const ll_usual_rows *h, size_t n, moments *own)
+{
+    moments all = { 0 };
+    memset(own, 0, ((size_t)u->n_series + 1) * sizeof *own);
+    for (size_t i = 0; i < n; i++) {
+        moments *of = moments_of(u, own, h[i].series);
+        int64_t  last = 0;
+        bool     any = false;
+        for (size_t k = 0; k < h[i].n; k++) {
+            const int64_t now = h[i].row[k].time;
+            if (isnan(h[i].row[k].y)) continue;
+            if (any) {
+                see(of, (double)now - (double)last);
+                see(&all, (double)now - (double)last);
+            }
+            last = now;
+            any = true;
+        }
+    }
+    own[u->n_series] = all;
+    for (int64_t e = 0; e <= u->n_series && all.n > 0.0; e++) {
+        double spread;
+        settle(&own[e], &all, LIKE_GAPS, 0.0, &u->habit[e].gap, &spread);
     }
 }
 
@@ -233,11 +276,11 @@ static void learn_means(ll_usual *u, const ll_usual_rows *h, size_t n, moments *
         memset(own, 0, (E + 1) * sizeof *own);
         for (size_t i = 0; i < n; i++) {
             const ll_habit *habit = ll_usual_habit(u, h[i].series);
-            moments        *of = &own[h[i].series < E ? h[i].series : E];
+            moments        *of = moments_of(u, own, h[i].series);
             ll_runs         r = { 0 };
             double          stat[LL_TESTS];
             for (size_t j = 0; j < h[i].n; j++) {
-                ll_runs_step(&r, habit, u->unit, &h[i].row[j], stat);
+                ll_runs_step(&r, habit, &h[i].row[j], stat);
                 if (isnan(h[i].row[j].y) || r.weight[k] < 0.9) continue;
                 see(of, r.of[k]);
                 see(&all, r.of[k]);
@@ -245,7 +288,7 @@ static void learn_means(ll_usual *u, const ll_usual_rows *h, size_t n, moments *
         }
         own[E] = all;
         for (size_t e = 0; e <= E && all.n > 0.0; e++)
-            settle(&own[e], &all, 1e-3, &u->habit[e].mean[k], &u->habit[e].spread[k]);
+            settle(&own[e], &all, LIKE, 1e-3, &u->habit[e].mean[k], &u->habit[e].spread[k]);
     }
 }
 
@@ -255,7 +298,7 @@ static void run_all(const ll_usual *u, const ll_usual_rows *h, size_t n, double 
     for (size_t i = 0; i < n; i++) {
         ll_runs r = { 0 };
         for (size_t k = 0; k < h[i].n; k++, stat += LL_TESTS)
-            ll_runs_step(&r, ll_usual_habit(u, h[i].series), u->unit, &h[i].row[k], stat);
+            ll_runs_step(&r, ll_usual_habit(u, h[i].series), &h[i].row[k], stat);
     }
 }
 
@@ -297,7 +340,7 @@ static double find_limit(const ll_usual *u, const ll_usual_rows *h, size_t n, co
 
 llap_status ll_usual_learn(ll_usual *u, const ll_usual_rows *h, size_t n, double rate, int64_t join)
 {
-    static const double least[LL_TESTS] = { .05, .05, .05, .25, .1 };
+    static const double least[LL_TESTS] = { .05, .05, .05, .05, .25, .1 };
     size_t              rows = 0;
     for (size_t i = 0; i < n; i++) rows += h[i].n;
     moments *own = ll_new((size_t)u->n_series + 1, sizeof *own);
@@ -308,7 +351,9 @@ llap_status ll_usual_learn(ll_usual *u, const ll_usual_rows *h, size_t n, double
         ll_free(one);
         return LLAP_ENOMEM;
     }
-    learn_sd(u, h, n, own);
+    learn_sd(u, h, n, false, own);
+    learn_sd(u, h, n, true, own);
+    learn_gaps(u, h, n, own);
     learn_means(u, h, n, own);
     run_all(u, h, n, stat);
     for (int k = 0; k < LL_TESTS; k++) {

@@ -20,25 +20,33 @@
 typedef enum ll_test {
     LL_TEST_READING, /* distance of a reading from its law */
     LL_TEST_CHANGE,  /* mean of the last distances, with their signs */
+    LL_TEST_FAR,     /* the same of distances from forecasts made some time ago */
     LL_TEST_LEVEL,   /* mean of the last readings, against what the climate says */
     LL_TEST_STUCK,   /* equal readings one behind the other */
     LL_TEST_SILENT,  /* time since the last reading */
     LL_TESTS
 } ll_test;
 
-enum { LL_CHANGES = 3, LL_LEVELS_RUN = 2, LL_MEANS = LL_CHANGES + LL_LEVELS_RUN };
+enum {
+    LL_CHANGES = 2,
+    LL_FARS = 1,
+    LL_LEVELS_RUN = 1,
+    LL_MEANS = LL_CHANGES + LL_FARS + LL_LEVELS_RUN
+};
 
 /* A row of one series. */
 typedef struct ll_watch_row {
     int64_t time;
-    double  y; /* NaN: not read */
-    double  x; /* normal score of y in the law that what came before it gives; NaN: none */
-    double  u; /* y through the chain */
+    double  y;   /* NaN: not read */
+    double  x;   /* normal score of y in the law that what came before it gives; NaN: none */
+    double  far; /* in the forecast that was made of it ll_watch_far before; NaN: none */
+    double  u;   /* y through the chain */
 } ll_watch_row;
 
 /* What the distances of one series are like. */
 typedef struct ll_habit {
-    double sd;                               /* of x */
+    double sd, far_sd;                       /* of x, of far */
+    double gap;                              /* ticks between readings */
     double mean[LL_MEANS], spread[LL_MEANS]; /* of the running means */
 } ll_habit;
 
@@ -50,10 +58,8 @@ typedef struct ll_runs {
     int64_t equal; /* readings that equal it, itself counted; 0: none yet */
 } ll_runs;
 
-/* stat [LL_TESTS], NaN where a row says nothing. unit: ticks between readings, for LL_TEST_SILENT.
- */
-void ll_runs_step(ll_runs *r, const ll_habit *h, int64_t unit, const ll_watch_row *in,
-                  double *stat);
+/* stat [LL_TESTS], NaN where a row says nothing. */
+void ll_runs_step(ll_runs *r, const ll_habit *h, const ll_watch_row *in, double *stat);
 
 /* Share of usual rows at which a statistic is at least v, by its logarithm: linear between knots,
  * and beyond the last exponential, as its own tail is. */
@@ -76,7 +82,6 @@ typedef struct ll_usual {
     double    limit[LL_TESTS]; /* surprises beyond this make an alarm */
     ll_habit *habit;           /* [n_series + 1], the last of all together; owned */
     int64_t   n_series;
-    int64_t   unit;
     int64_t   rows; /* learnt from */
 } ll_usual;
 
@@ -85,8 +90,9 @@ static inline const ll_habit *ll_usual_habit(const ll_usual *u, size_t series)
     return &u->habit[series < (size_t)u->n_series ? (int64_t)series : u->n_series];
 }
 
-/* What is so before anything was learnt: readings as the law says, limits for that rate. */
-llap_status ll_usual_init(ll_usual *u, int64_t n_series, int64_t unit, double rate);
+/* What is so before anything was learnt: readings as the law says, `gap` ticks between them, limits
+ * for that rate. */
+llap_status ll_usual_init(ll_usual *u, int64_t n_series, int64_t gap, double rate);
 void        ll_usual_deinit(ll_usual *u); /* { 0 } is fine */
 
 /* Rows of one series, in order of time. */

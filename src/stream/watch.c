@@ -45,8 +45,8 @@ double ll_reading_score(const ll_anchor_model *a, const ll_law *law, double y)
 
 static const llap_condition condition_of[LL_TESTS] = {
     [LL_TEST_READING] = LLAP_CONDITION_UNUSUAL, [LL_TEST_CHANGE] = LLAP_CONDITION_DRIFTING,
-    [LL_TEST_LEVEL] = LLAP_CONDITION_DRIFTING,  [LL_TEST_STUCK] = LLAP_CONDITION_STUCK,
-    [LL_TEST_SILENT] = LLAP_CONDITION_SILENT,
+    [LL_TEST_FAR] = LLAP_CONDITION_DRIFTING,    [LL_TEST_LEVEL] = LLAP_CONDITION_DRIFTING,
+    [LL_TEST_STUCK] = LLAP_CONDITION_STUCK,     [LL_TEST_SILENT] = LLAP_CONDITION_SILENT,
 };
 
 /* What was expected of the reading, and between what there would be no alarm. */
@@ -94,23 +94,24 @@ void ll_watched_take(ll_watched *w, const ll_watching *of, size_t series, const 
     ll_test         which = LL_TEST_READING;
     llap_judgement *j = &out->judged;
     *out = (ll_watch_step){ .judged = { .time = in->time, .value = in->y } };
-    ll_runs_step(&w->runs, habit, of->usual->unit, in, stat);
-    j->margin = ll_usual_margin(of->usual, stat, &which) - w->eased;
+    ll_runs_step(&w->runs, habit, in, stat);
+    j->margin = ll_usual_margin(of->usual, stat, &which);
+    const double over = j->margin - w->eased;
     j->score = in->x;
     j->surprise = ll_tail_surprise(&of->usual->tail[LL_TEST_READING], stat[LL_TEST_READING]);
     j->p = isnan(in->x) ? NAN : exp(-j->surprise);
-    j->condition = j->margin > 0.0 ? condition_of[which] : LLAP_CONDITION_NORMAL;
+    j->condition = over > 0.0 ? condition_of[which] : LLAP_CONDITION_NORMAL;
     j->expected = j->low = j->high = NAN;
     if (law != NULL) describe(j, of, series, law, habit->sd, w->eased);
     w->rows++;
     w->eased = fmax(w->eased - EASE * of->rate, EASED_LEAST);
-    if (w->open && (w->quiet = j->margin > -LL_USUAL_HOLD ? 0 : w->quiet + 1) >= of->join) {
+    if (w->open && (w->quiet = over > -LL_USUAL_HOLD ? 0 : w->quiet + 1) >= of->join) {
         w->open = false;
         out->ended = true;
         out->end = w->alarm;
         out->end.open = 0;
     }
-    if (!(j->margin > 0.0)) return;
+    if (!(over > 0.0)) return;
     if (w->open) {
         go_on(w, j);
         return;
@@ -124,13 +125,13 @@ void ll_watched_take(ll_watched *w, const ll_watching *of, size_t series, const 
 void ll_watched_clock(ll_watched *w, const ll_watching *of, size_t series, int64_t now,
                       ll_watch_step *out)
 {
-    const ll_watch_row row = { .time = now, .y = NAN, .x = NAN, .u = NAN };
+    const ll_watch_row row = { .time = now, .y = NAN, .x = NAN, .far = NAN, .u = NAN };
     ll_runs            runs = w->runs;
     double             stat[LL_TESTS];
     ll_test            which;
     *out = (ll_watch_step){ .judged = { .time = now } };
     if (w->runs.equal == 0 || now <= w->runs.last) return;
-    ll_runs_step(&runs, ll_usual_habit(of->usual, series), of->usual->unit, &row, stat);
+    ll_runs_step(&runs, ll_usual_habit(of->usual, series), &row, stat);
     if (ll_usual_margin(of->usual, stat, &which) - w->eased <= 0.0) return;
     if (w->open && w->alarm.condition == LLAP_CONDITION_SILENT) return; /* it is known */
     ll_watched_take(w, of, series, &row, NULL, out);

@@ -73,6 +73,13 @@ size_t ll_stream_watch_bytes(const ll_stream_watch *w)
            sizeof *w->any;
 }
 
+void ll_stream_widen(llap_stream *s, const ll_detect_how *how)
+{
+    if (__builtin_add_overflow(s->shape.span, how->late, &s->shape.span) ||
+        __builtin_add_overflow(s->shape.span, ll_watch_far(s->m), &s->shape.span))
+        s->shape.span = INT64_MAX;
+}
+
 llap_status ll_stream_start_watch(llap_stream *s, ll_stream_watch *w)
 {
     const llap_status st = ll_stream_watch_grow(w, s->room);
@@ -81,8 +88,6 @@ llap_status ll_stream_start_watch(llap_stream *s, ll_stream_watch *w)
         return st;
     }
     s->watch = w;
-    if (__builtin_add_overflow(s->shape.span, w->how.late, &s->shape.span))
-        s->shape.span = INT64_MAX;
     return LLAP_OK;
 }
 
@@ -116,6 +121,22 @@ static void note(llap_stream *s, int64_t i, int64_t c, const ll_watch_step *step
     if (step->begun) add_alarm(s, i, c, &s->watch->series[i * s->watch->n_targets + c].alarm);
 }
 
+/* Law and scores of row at of one target, whose history has it. */
+static llap_status look(const llap_stream *s, const ll_past *k, int64_t c, const ll_series *h,
+                        size_t at, ll_watch_row *row, ll_law *law)
+{
+    const ll_anchor_model *a = s->m->anchor[c];
+    const int64_t          far = ll_watch_far(s->m);
+    llap_status            st = LLAP_OK;
+    if (ll_elapsed(k->first, row->time) >= (uint64_t)far) {
+        st = ll_score_far(a, h, k->series, at, ll_model_time(s->m, row->time - far), law);
+        if (st == LLAP_OK) row->far = ll_reading_score(a, law, row->y);
+    }
+    if (st == LLAP_OK) st = ll_score_one(a, h, k->series, at, law);
+    if (st == LLAP_OK) row->x = ll_reading_score(a, law, row->y);
+    return st;
+}
+
 /* Laws [n_targets] and rows of row number at of entity i, where known inputs need the rows around
  * it. */
 static llap_status look_around(const llap_stream *s, int64_t i, int64_t at, ll_watch_row *row,
@@ -134,7 +155,7 @@ static llap_status look_around(const llap_stream *s, int64_t i, int64_t at, ll_w
         row[c].u = ll_chain_u_given(chain, k->series,
                                     ll_chain_mean(chain, k->series, h->in, h->t[at + before]),
                                     ll_chain_z(chain, k->series, row[c].y));
-        st = ll_score_one(s->m->anchor[c], h, k->series, (size_t)(at + before), &law[c]);
+        if (row[c].time != k->first) st = look(s, k, c, h, (size_t)(at + before), &row[c], &law[c]);
     }
     ll_target_series_deinit(&series);
     llap_panel_destroy(p);
@@ -157,14 +178,14 @@ static llap_status look_at(const llap_stream *s, int64_t i, int64_t at, ll_watch
     llap_status    st = LLAP_OK;
     for (int64_t c = 0; c < s->shape.n_targets; c++) {
         const int64_t cell = c * k->room + k->from + at;
-        row[c] = (ll_watch_row){ .time = time, .y = k->y[cell], .x = NAN, .u = k->u[cell] };
+        row[c] =
+            (ll_watch_row){ .time = time, .y = k->y[cell], .x = NAN, .far = NAN, .u = k->u[cell] };
     }
     if (has_known(s)) st = look_around(s, i, at, row, law);
     for (int64_t c = 0; st == LLAP_OK && c < s->shape.n_targets; c++) {
         const ll_series h = ll_past_series(k, &s->shape, c, at + 1);
         if (isnan(row[c].y) || time == k->first) continue;
-        if (h.u != NULL) st = ll_score_one(s->m->anchor[c], &h, k->series, (size_t)at, &law[c]);
-        if (st == LLAP_OK) row[c].x = ll_reading_score(s->m->anchor[c], &law[c], row[c].y);
+        if (h.u != NULL) st = look(s, k, c, &h, (size_t)at, &row[c], &law[c]);
     }
     return st;
 }
@@ -218,13 +239,14 @@ llap_status ll_stream_judge_rows(llap_stream *s, int64_t i)
     return judge_until(s, i, before(k->time[k->from + k->n - 1], s->watch->how.late));
 }
 
-llap_status llap_stream_clock(llap_stream *s, int64_t now)
+/* Rows at or before `until` are judged, and it is `now`. */
+static llap_status settle(llap_stream *s, int64_t until, int64_t now)
 {
     ll_stream_watch *w = s->watch;
     llap_status      st = LLAP_OK;
     if (w == NULL) return ll_fail(LLAP_EINVAL, "the stream does not judge its rows");
     for (int64_t i = 0; st == LLAP_OK && i < s->n; i++) {
-        st = judge_until(s, i, before(now, w->how.late));
+        st = judge_until(s, i, until);
         if (st == LLAP_OK) st = alarms_fit(w);
         for (int64_t c = 0; st == LLAP_OK && c < w->n_targets; c++) {
             const ll_watching of = ll_watching_of(&w->usual[c], s->m->anchor[c], &w->how);
@@ -235,6 +257,15 @@ llap_status llap_stream_clock(llap_stream *s, int64_t now)
     }
     return st;
 }
+
+llap_status llap_stream_clock(llap_stream *s, int64_t now)
+{
+    /* Who is silent is known of the time for which rows can no longer come. */
+    const int64_t settled = s->watch == NULL ? now : before(now, s->watch->how.late);
+    return settle(s, settled, settled);
+}
+
+llap_status llap_stream_settle(llap_stream *s) { return settle(s, INT64_MAX, s->latest); }
 
 /* ---- beginning ---- */
 
@@ -252,7 +283,10 @@ llap_status llap_stream_judge(llap_stream *s, const llap_detect_opts *o)
     if (st == LLAP_OK) st = ll_detect_how_of(o, &how);
     if (st == LLAP_OK) st = ll_stream_watch_create(s->m, &how, &w);
     if (st == LLAP_OK) st = ll_learn_nothing(s->m, &how, w->usual);
-    if (st == LLAP_OK) return ll_stream_start_watch(s, w);
+    if (st == LLAP_OK) {
+        ll_stream_widen(s, &how);
+        return ll_stream_start_watch(s, w);
+    }
     ll_stream_watch_destroy(w);
     return st;
 }
@@ -286,7 +320,10 @@ llap_status llap_stream_learn(llap_stream *s, const llap_panel *p, const llap_de
     if (st == LLAP_OK) st = ll_stream_watch_create(s->m, &how, &w);
     if (st == LLAP_OK) st = ll_scored_init(&scored, s->m, p, var, INT64_MAX, o->progress);
     if (st == LLAP_OK) st = ll_learn(s->m, p, &scored, INT64_MAX, &how, w->usual);
-    if (st == LLAP_OK) st = llap_stream_take_panel(s, p);
+    if (st == LLAP_OK) {
+        ll_stream_widen(s, &how);
+        st = llap_stream_take_panel(s, p);
+    }
     if (st == LLAP_OK) {
         st = ll_stream_start_watch(s, w);
         w = NULL; /* taken */

@@ -26,7 +26,10 @@ void        ll_stream_watch_destroy(ll_stream_watch *w); /* NULL is fine */
 llap_status ll_stream_watch_grow(ll_stream_watch *w, int64_t entities);
 size_t      ll_stream_watch_bytes(const ll_stream_watch *w); /* of an entity */
 
-/* The stream takes w, or it is destroyed: rows are kept as much longer as they may come late. */
+/* Rows are kept as much longer as they may come late, and as forecasts are made before. */
+void ll_stream_widen(llap_stream *s, const ll_detect_how *how);
+
+/* The stream takes w, or it is destroyed. */
 llap_status ll_stream_start_watch(llap_stream *s, ll_stream_watch *w);
 
 /* Judges the rows of entity i that have waited long enough. */

@@ -4,10 +4,10 @@
  *
  *     watch.judged     I64 [E,2]            whether a row was judged, and the time of the newest
  *     watch.integers   I64 [E,C,15]         where a series stands: the order is in give_integers
- *     watch.numbers    F64 [E,C,29]         likewise, in give_numbers
+ *     watch.numbers    F64 [E,C,27]         likewise, in give_numbers
  *     watch.learnt     I64 [C]              rows that what is usual was learnt from
  *     watch.usual      F64 [C,T,5 + 2 K]    knots, scale, top, above, limit; values, surprises
- *     watch.habit      F64 [C,S + 1,1 + 2 M]
+ *     watch.habit      F64 [C,S + 1,3 + 2 M]
  *
  * Alarms that nobody has looked at are not in it. */
 #include "stream/watching.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { PEAK = 8, NUMBERS = 2 * LL_MEANS + 3 + 2 * PEAK, INTEGERS = 15 };
-enum { TAIL = 5 + 2 * LL_TAIL_KNOTS, HABIT = 1 + 2 * LL_MEANS, TENSORS = 6 };
+enum { TAIL = 5 + 2 * LL_TAIL_KNOTS, HABIT = 3 + 2 * LL_MEANS, TENSORS = 6 };
 
 /* One list says what is written and read: pointers to the members in their order. */
 typedef struct number_list {
@@ -119,8 +119,10 @@ static void give_usual(const ll_stream_watch *w, ll_watch_tensors *t, int64_t *l
         }
         for (int64_t e = 0; e <= u->n_series; e++, habit += HABIT) {
             habit[0] = u->habit[e].sd;
-            memcpy(habit + 1, u->habit[e].mean, sizeof u->habit[e].mean);
-            memcpy(habit + 1 + LL_MEANS, u->habit[e].spread, sizeof u->habit[e].spread);
+            habit[1] = u->habit[e].far_sd;
+            habit[2] = u->habit[e].gap;
+            memcpy(habit + 3, u->habit[e].mean, sizeof u->habit[e].mean);
+            memcpy(habit + 3 + LL_MEANS, u->habit[e].spread, sizeof u->habit[e].spread);
         }
     }
 }
@@ -210,9 +212,12 @@ static bool take_tail(const double *from, ll_tail *t, double *limit)
 static bool take_habit(const double *from, ll_habit *h)
 {
     h->sd = from[0];
-    memcpy(h->mean, from + 1, sizeof h->mean);
-    memcpy(h->spread, from + 1 + LL_MEANS, sizeof h->spread);
-    bool ok = within(h->sd, 1e-9, 1e9);
+    h->far_sd = from[1];
+    h->gap = from[2];
+    memcpy(h->mean, from + 3, sizeof h->mean);
+    memcpy(h->spread, from + 3 + LL_MEANS, sizeof h->spread);
+    bool ok =
+        within(h->sd, 1e-9, 1e9) && within(h->far_sd, 1e-9, 1e9) && within(h->gap, 1e-9, 1e300);
     for (int k = 0; k < LL_MEANS; k++)
         ok = ok && within(h->mean[k], -1e9, 1e9) && within(h->spread[k], 1e-9, 1e9);
     return ok;
@@ -291,6 +296,7 @@ llap_status ll_stream_watch_load(llap_stream *s, const ll_tensors *t, const char
         return st;
     }
     const int64_t S = w->usual[0].n_series + 1;
+    ll_stream_widen(s, &how);
     st = ll_stream_start_watch(s, w);
     if (st != LLAP_OK) return st;
     st = ll_tensors_require(t, "watch.judged", LL_I64, 2, (int64_t[]){ E, 2 }, &judged);

@@ -160,6 +160,25 @@ static void faults_are_found_and_named(void **state)
     llap_panel_destroy(p);
 }
 
+/* Of s0 every 20th reading or so is there, of the others all. */
+static void silence_is_measured_by_the_gaps_of_its_own_series(void **state)
+{
+    (void)state;
+    made            m = copy_rows();
+    llap_detection *d;
+    const ll_rng    rng = ll_rng_make(1, LL_STREAM_TEST, 1, 0, 0);
+    for (int64_t k = 0; k < LONG_ROWS; k++)
+        if (ll_rng_uniform(&rng, (uint64_t)k) > 0.05 || (k >= 4200 && k < 4600))
+            m.value[2 * (panel->start[0] + k)] = NAN;
+    for (int64_t k = 4300; k < 4320; k++) m.value[2 * (panel->start[1] + k)] = NAN;
+    llap_panel *p = finish(&m);
+    CHECK_OK(llap_detect(model, p, &(llap_detect_opts){ .from = "1970-06-16T16:00:00Z" }, &d));
+    assert_true(has_alarm(d, "s0", LLAP_CONDITION_SILENT, 4200, 4500));
+    assert_true(has_alarm(d, "s1", LLAP_CONDITION_SILENT, 4300, 4319));
+    llap_detection_destroy(d);
+    llap_panel_destroy(p);
+}
+
 static void alarms_are_as_frequent_as_wanted_where_all_is_well(void **state)
 {
     (void)state;
@@ -272,8 +291,35 @@ static void rows_that_are_waited_for_are_judged_in_their_place(void **state)
     const llap_judgement *y = llap_stream_judged(late, "s0", "no2");
     assert_int_equal(x->time, (TEST_FROM + 56) * HOUR);
     assert_true(same_judgement(x, y));
+    /* At the end nothing waits any more. */
+    CHECK_OK(llap_stream_settle(in_order));
+    CHECK_OK(llap_stream_settle(late));
+    x = llap_stream_judged(in_order, "s0", "no2");
+    y = llap_stream_judged(late, "s0", "no2");
+    assert_int_equal(x->time, (TEST_FROM + 59) * HOUR);
+    assert_true(same_judgement(x, y));
     llap_stream_destroy(in_order);
     llap_stream_destroy(late);
+}
+
+static void rows_that_wait_are_not_silent(void **state)
+{
+    (void)state;
+    llap_stream *s = learnt("40h");
+    int64_t      n;
+    for (int64_t t = TEST_FROM; t < TEST_FROM + 100; t++) {
+        for (int64_t e = 0; e < panel->n_entities; e++) {
+            const int64_t r = panel->start[e] + t;
+            CHECK_OK(
+                llap_stream_take(s, panel->entity[e], panel->time[r], panel->value + 2 * r, 2));
+        }
+        CHECK_OK(llap_stream_clock(s, t * HOUR));
+    }
+    const llap_alarm *a = llap_stream_alarms(s, &n);
+    for (int64_t i = 0; i < n; i++) assert_true(a[i].condition != LLAP_CONDITION_SILENT);
+    llap_stream_forget_alarms(s);
+    CHECK_OK(llap_stream_settle(s));
+    llap_stream_destroy(s);
 }
 
 static void who_is_not_heard_of_is_silent_by_the_clock(void **state)
@@ -401,6 +447,7 @@ static llap_status everything(void *user)
     if (st == LLAP_OK) st = line(l, "entity,time,no2,wind");
     if (st == LLAP_OK) st = line(l, "s0,1970-01-20T00:00:00Z,400,1");
     if (st == LLAP_OK) st = llap_stream_clock(s, 480 * HOUR);
+    if (st == LLAP_OK) st = llap_stream_settle(s);
     if (st == LLAP_OK) st = llap_stream_save(s, in_folder("failing"));
     if (st == LLAP_OK)
         st = llap_stream_restore(model, in_folder("failing"), &(llap_stream_opts){ 0 }, &again);
@@ -426,9 +473,11 @@ int main(void)
         cmocka_unit_test(what_was_always_the_same_surprises_when_it_changes),
         cmocka_unit_test(readings_at_a_bound_lie_in_the_middle_of_what_lies_there),
         cmocka_unit_test(faults_are_found_and_named),
+        cmocka_unit_test(silence_is_measured_by_the_gaps_of_its_own_series),
         cmocka_unit_test(alarms_are_as_frequent_as_wanted_where_all_is_well),
         cmocka_unit_test(a_stream_says_what_the_batch_says_of_every_row),
         cmocka_unit_test(rows_that_are_waited_for_are_judged_in_their_place),
+        cmocka_unit_test(rows_that_wait_are_not_silent),
         cmocka_unit_test(who_is_not_heard_of_is_silent_by_the_clock),
         cmocka_unit_test(without_a_history_laws_alone_judge),
         cmocka_unit_test(rows_come_as_lines),
