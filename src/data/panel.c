@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/bisect.h"
 #include "base/error.h"
+#include "data/pack_layout.h"
 #include "data/panel_blocks.h"
 #include "data/panel_words.h"
 
@@ -15,9 +16,12 @@ void llap_panel_destroy(llap_panel *p)
     ll_panel_blocks *b = p->owned;
     if (b != NULL) {
         ll_arena_deinit(&b->text);
-        ll_free(b->time);
-        ll_free(b->value);
-        ll_free(b->observed);
+        if (b->pack == NULL) {
+            ll_free(b->time);
+            ll_free(b->value);
+            ll_free(b->observed);
+        }
+        ll_pack_close(b->pack);
     }
     ll_free(b);
     ll_free(p->reading);
@@ -216,6 +220,63 @@ llap_status ll_panel_adopt(ll_panel_draft *d, int64_t *time, float *value, llap_
     }
     show_blocks(p, d);
     *out = p;
+    return LLAP_OK;
+}
+
+/* Mapped blocks are for reading only: who writes to a panel brings them to the heap before. */
+static void point_at(ll_panel_blocks *b, const ll_pack *k)
+{
+    b->time = (int64_t *)(uintptr_t)ll_pack_time(k);
+    b->value = (float *)(uintptr_t)ll_pack_value(k);
+    b->observed = (uint64_t *)(uintptr_t)ll_pack_observed(k);
+}
+
+llap_status ll_panel_of_pack(ll_panel_draft *d, ll_pack *k, llap_panel **out)
+{
+    *out = NULL;
+    llap_panel *p = NULL;
+    llap_status st = create_shape(d, &p);
+    if (st != LLAP_OK) {
+        ll_pack_close(k);
+        return st;
+    }
+    ll_panel_blocks *b = p->owned;
+    b->pack = k;
+    point_at(b, k);
+    ll_panel_show_blocks(p);
+    *out = p;
+    return LLAP_OK;
+}
+
+llap_status ll_panel_blocks_own(llap_panel *p)
+{
+    ll_panel_blocks *b = p->owned;
+    if (b->pack == NULL) return LLAP_OK;
+    const size_t      rows = (size_t)p->n_rows, cells = rows * (size_t)p->n_vars;
+    const llap_status st = ll_panel_verify_all(p);
+    if (st != LLAP_OK) return st;
+    int64_t  *time = ll_new(rows, sizeof *time);
+    float    *value = ll_new(cells, sizeof *value);
+    uint64_t *observed = ll_new(ll_panel_bit_words((int64_t)cells), sizeof *observed);
+    if (time == NULL || value == NULL || observed == NULL) {
+        ll_free(time);
+        ll_free(value);
+        ll_free(observed);
+        return LLAP_ENOMEM;
+    }
+    memcpy(time, b->time, rows * sizeof *time);
+    memcpy(value, b->value, cells * sizeof *value);
+    memcpy(observed, b->observed, ll_panel_bit_words((int64_t)cells) * sizeof *observed);
+    ll_pack_close(b->pack);
+    *b = (ll_panel_blocks){ .text = b->text,
+                            .room_rows = p->n_rows,
+                            .time = time,
+                            .value = value,
+                            .observed = observed,
+                            .room_entities = b->room_entities,
+                            .entity = b->entity,
+                            .start = b->start };
+    ll_panel_show_blocks(p);
     return LLAP_OK;
 }
 

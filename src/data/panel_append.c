@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/bisect.h"
 #include "base/error.h"
+#include "data/pack.h"
 #include "data/panel_blocks.h"
 #include "data/panel_words.h"
 
@@ -228,6 +229,7 @@ llap_status ll_panel_append(llap_panel *p, const llap_panel *rows, int64_t *move
     g.at = ll_new((size_t)rows->n_entities, sizeof *g.at);
     g.name = ll_new((size_t)rows->n_entities, sizeof *g.name);
     llap_status st = g.at == NULL || g.name == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = ll_panel_blocks_own(p);
     if (st == LLAP_OK) find_places(&g);
     if (st == LLAP_OK) st = reserve_rows(&g);
     if (st == LLAP_OK) st = reserve_entities(&g);
@@ -252,7 +254,9 @@ llap_status ll_panel_append(llap_panel *p, const llap_panel *rows, int64_t *move
 llap_status ll_panel_copy(const llap_panel *p, llap_panel **out)
 {
     ll_panel_draft d = ll_panel_draft_of(p);
-    llap_status    st = ll_panel_create(&d, out);
+    *out = NULL;
+    llap_status st = ll_panel_verify_all(p);
+    if (st == LLAP_OK) st = ll_panel_create(&d, out);
     if (st != LLAP_OK) return st;
     const size_t rows = (size_t)p->n_rows, cells = rows * (size_t)p->n_vars;
     memcpy(d.time, p->time, rows * sizeof *d.time);

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "data/panel_runs.h"
 
 #include <assert.h>
 #include <string.h>
@@ -27,6 +28,7 @@ void ll_panel_builder_destroy(ll_panel_builder *b)
     ll_free(b->value);
     ll_free(b->cell_var);
     ll_free(b->cell_value);
+    ll_runs_destroy(b->runs);
     ll_free(b);
 }
 
@@ -109,6 +111,45 @@ llap_status ll_building_reserve(ll_panel_builder *b, int64_t capacity, uint32_t 
     return LLAP_OK;
 }
 
+/* With sorting on disk: more than its share of memory would hold. Twice what rows take, for their
+ * order and for blocks that grow; cells become rows besides. */
+static bool too_many(const ll_panel_builder *b, int64_t rows, int64_t cells)
+{
+    if (b->opts.pack == NULL) return false;
+    const double bytes = (double)rows * (12 + 4 * (double)b->vars.n) + 40.0 * (double)cells;
+    return 2 * bytes > (double)b->opts.memory;
+}
+
+llap_status ll_building_room(ll_panel_builder *b, int64_t n, uint32_t entity)
+{
+    const bool room = b->rows.capacity - b->rows.n >= n;
+    int64_t    more = room ? b->rows.capacity : grown(b->rows.capacity);
+    if (!room && b->rows.n > 0 && too_many(b, more, b->cells.n)) {
+        const llap_status st = ll_runs_spill(b);
+        if (st != LLAP_OK) return st;
+        more = b->rows.capacity;
+    }
+    if (more - b->rows.n < n) more = b->rows.n + n;
+    return ll_building_reserve(b, more, entity);
+}
+
+llap_status ll_building_cell_room(ll_panel_builder *b, uint32_t entity)
+{
+    ll_events *e = &b->cells;
+    int64_t    capacity = e->n == e->capacity ? grown(e->capacity) : e->capacity;
+    if (e->n == e->capacity && e->n > 0 && too_many(b, b->rows.n, capacity)) {
+        const llap_status st = ll_runs_spill(b);
+        if (st != LLAP_OK) return st;
+        capacity = grown(e->capacity); /* the spill has given the cells' memory back */
+    }
+    if (ll_events_reserve(e, capacity, entity) != LLAP_OK ||
+        !ll_building_resize(&b->cell_var, capacity, sizeof *b->cell_var) ||
+        !ll_building_resize(&b->cell_value, capacity, sizeof *b->cell_value))
+        return LLAP_ENOMEM;
+    e->capacity = capacity;
+    return LLAP_OK;
+}
+
 /* Books the order of arrival of one row or cell, whose arrival number is given. */
 static void note_order(ll_panel_builder *b, uint32_t entity, int64_t time, int64_t arrival)
 {
@@ -132,8 +173,7 @@ llap_status ll_panel_builder_row(ll_panel_builder *b, uint32_t entity, int64_t t
     llap_status st = LLAP_OK;
     if (b->stride != b->vars.n) st = ll_building_widen(b);
     if (st == LLAP_OK && (b->rows.n == b->rows.capacity || !ll_events_holds(&b->rows, entity)))
-        st = ll_building_reserve(
-            b, b->rows.n == b->rows.capacity ? grown(b->rows.capacity) : b->rows.capacity, entity);
+        st = ll_building_room(b, 1, entity);
     if (st != LLAP_OK) return st;
     const int64_t r = b->rows.n++;
     ll_events_put(&b->rows, r, entity);
@@ -156,17 +196,15 @@ llap_status ll_panel_builder_rows(ll_panel_builder *b, uint32_t entity, int64_t 
 {
     llap_status   st = b->stride != b->vars.n ? ll_building_widen(b) : LLAP_OK;
     const int64_t n_cells = n * b->stride;
-    int64_t       more = grown(b->rows.capacity), infinite = 0;
+    int64_t       infinite = 0;
     for (int64_t i = 0; i < n_cells; i++) infinite += isinf(values[i]) != 0;
     if (infinite > 0) {
         for (int64_t i = 0; i < n && st == LLAP_OK; i++)
             st = ll_panel_builder_row(b, entity, time[i], values + i * b->stride);
         return st;
     }
-    if (more - b->rows.n < n) more = b->rows.n + n;
-    const bool room = b->rows.capacity - b->rows.n >= n;
-    if (st == LLAP_OK && (!room || !ll_events_holds(&b->rows, entity)))
-        st = ll_building_reserve(b, room ? b->rows.capacity : more, entity);
+    if (st == LLAP_OK && (b->rows.capacity - b->rows.n < n || !ll_events_holds(&b->rows, entity)))
+        st = ll_building_room(b, n, entity);
     if (st != LLAP_OK) return st;
     for (int64_t i = 0; i < n; i++) {
         ll_events_put(&b->rows, b->rows.n + i, entity);
@@ -185,12 +223,8 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
 {
     ll_events *e = &b->cells;
     if (e->n == e->capacity || !ll_events_holds(e, entity)) {
-        const int64_t capacity = e->n == e->capacity ? grown(e->capacity) : e->capacity;
-        if (ll_events_reserve(e, capacity, entity) != LLAP_OK ||
-            !ll_building_resize(&b->cell_var, capacity, sizeof *b->cell_var) ||
-            !ll_building_resize(&b->cell_value, capacity, sizeof *b->cell_value))
-            return LLAP_ENOMEM;
-        e->capacity = capacity;
+        const llap_status st = ll_building_cell_room(b, entity);
+        if (st != LLAP_OK) return st;
     }
     const int64_t c = e->n++;
     ll_events_put(e, c, entity);
@@ -201,8 +235,8 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
     return LLAP_OK;
 }
 
-void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
-                            void             *user)
+static void visit_memory(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
+                         void             *user)
 {
     for (int64_t r = 0; r < b->rows.n; r++)
         for (int64_t v = 0; v < b->stride; v++) {
@@ -211,6 +245,13 @@ void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_
         }
     for (int64_t c = 0; c < b->cells.n; c++)
         if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
+}
+
+llap_status ll_panel_builder_visit(ll_panel_builder *b,
+                                   void (*see)(void *user, uint32_t var, float *x), void *user)
+{
+    visit_memory(b, see, user);
+    return b->runs == NULL ? LLAP_OK : ll_runs_visit(b->runs, see, user);
 }
 
 int64_t ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity)
@@ -233,6 +274,7 @@ void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
             s->last = t > s->last ? t : s->last;
             s->rows++;
         }
+    ll_runs_spans(b->runs, out, b->entities.n);
 }
 
 static llap_status join_events(ll_events *e, const uint32_t *to, uint32_t most)
@@ -246,6 +288,7 @@ static llap_status join_events(ll_events *e, const uint32_t *to, uint32_t most)
 
 llap_status ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
 {
+    if (b->runs != NULL) return ll_runs_join(b, to);
     const llap_status st = join_events(&b->rows, to, b->entities.n);
     return st == LLAP_OK ? join_events(&b->cells, to, b->entities.n) : st;
 }

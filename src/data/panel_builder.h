@@ -14,7 +14,8 @@
  * unordered, twice or not finite.
  *
  * While building it holds 4 bytes per row beside the values and times of the panel to come (single
- * cells take 20 bytes each instead); rows that come unordered are sorted in place with 8 more. */
+ * cells take 20 bytes each instead); rows that come unordered are sorted in place with 8 more. For
+ * a packed panel (opts.pack) it holds no more than it may, and sorts on disk. */
 #ifndef LL_DATA_PANEL_BUILDER_H
 #define LL_DATA_PANEL_BUILDER_H
 
@@ -26,9 +27,13 @@ typedef enum ll_duplicates {
 } ll_duplicates;
 
 typedef struct ll_builder_opts {
-    ll_duplicates duplicates;
-    bool          sort_vars;    /* variables in byte order; else in order of arrival */
-    int64_t       max_entities; /* more is LLAP_ELIMIT; <= 0: no limit of ours */
+    ll_duplicates          duplicates;
+    bool                   sort_vars;    /* variables in byte order; else in order of arrival */
+    int64_t                max_entities; /* more is LLAP_ELIMIT; <= 0: no limit of ours */
+    struct ll_pack_writer *pack; /* what does not fit into memory is sorted on disk, beside its
+                                    path, and the panel is made there (pack.h); NULL: in memory.
+                                    Borrowed until destroyed */
+    int64_t memory;              /* with pack: bytes for rows, beside the names */
 } ll_builder_opts;
 
 #define LL_BUILDER_DEFAULT ((ll_builder_opts){ .duplicates = LL_DUPLICATES_LAST })
@@ -73,8 +78,8 @@ llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t 
 
 /* Shows every value that is not missing to see, which may change it: NaN makes it missing. For
  * what can be told only when all rows are there. */
-void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
-                            void             *user);
+llap_status ll_panel_builder_visit(ll_panel_builder *b,
+                                   void (*see)(void *user, uint32_t var, float *x), void *user);
 
 /* When an entity was seen; first > last without rows. */
 typedef struct ll_builder_span {

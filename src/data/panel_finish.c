@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/clock.h"
+#include "data/panel_runs.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,8 +12,8 @@ enum { SPARSE = 1024, MANY_CELLS = 1 << 26 }; /* fewer values than one in SPARSE
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-static llap_status note_duplicate(ll_panel_builder *b, uint32_t entity, uint32_t var, int64_t time,
-                                  int64_t arrival)
+llap_status ll_building_twice(ll_panel_builder *b, uint32_t entity, uint32_t var, int64_t time,
+                              int64_t arrival)
 {
     ll_builder_counts *c = &b->counts;
     /* the earliest arrival of all, whichever entity sorts first */
@@ -38,7 +39,8 @@ static llap_status place_cell(ll_panel_builder *b, int64_t c)
     }
     if (isnan(b->cell_value[c])) return LLAP_OK;
     float      *to = b->value + (rows->n - 1) * b->stride + var;
-    llap_status st = isnan(*to) ? LLAP_OK : note_duplicate(b, entity, var, time, c);
+    llap_status st =
+        isnan(*to) ? LLAP_OK : ll_building_twice(b, entity, var, time, b->runs_cells + c);
     if (st == LLAP_OK) *to = b->cell_value[c];
     return st;
 }
@@ -94,7 +96,8 @@ static llap_status find_duplicates(ll_panel_builder *b, const int64_t *order)
         for (int64_t v = 0; v < b->stride && st == LLAP_OK; v++) {
             seen[v] = (!first && seen[v]) || !isnan(old[v]);
             if (seen[v] && !isnan(new[v]))
-                st = note_duplicate(b, ll_events_entity(e, r), (uint32_t)v, e->time[r], r);
+                st = ll_building_twice(b, ll_events_entity(e, r), (uint32_t)v, e->time[r],
+                                       b->runs_rows + r);
         }
     }
     ll_free(seen);
@@ -232,22 +235,67 @@ done:
     return st;
 }
 
+llap_status ll_building_ranks(const ll_panel_builder *b, uint32_t **rank, uint32_t **sorted)
+{
+    *sorted = NULL;
+    *rank = ll_new(b->entities.n, sizeof **rank);
+    const llap_status st = *rank == NULL ? LLAP_ENOMEM : ll_names_sorted(&b->entities, sorted);
+    if (st == LLAP_OK)
+        for (uint32_t k = 0; k < b->entities.n; k++) (*rank)[(*sorted)[k]] = k;
+    return st;
+}
+
+llap_status ll_building_sort(ll_panel_builder *b, const uint32_t *rank, uint32_t **arrival)
+{
+    int64_t    *order = NULL;
+    llap_status st = LLAP_OK;
+    *arrival = NULL;
+    if (b->stride != b->vars.n) st = ll_building_widen(b);
+    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
+    if (st == LLAP_OK) st = ll_events_sort(&b->rows, rank, b->entities.n, &order);
+    if (st == LLAP_OK && order != NULL) {
+        *arrival = ll_new((size_t)b->rows.n, sizeof **arrival);
+        if (*arrival == NULL) st = LLAP_ENOMEM;
+        for (int64_t k = 0; st == LLAP_OK && k < b->rows.n; k++) (*arrival)[k] = (uint32_t)order[k];
+        if (st == LLAP_OK) st = permute_rows(b, order);
+    }
+    ll_free(order);
+    return st;
+}
+
+/* All of it in its final order, one row an entity and time. */
+static llap_status settle(ll_panel_builder *b, const uint32_t *rank)
+{
+    llap_status st = LLAP_OK;
+    if (b->stride != b->vars.n) st = ll_building_widen(b);
+    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
+    if (st == LLAP_OK) st = order_rows(b, rank);
+    return st;
+}
+
+llap_status ll_building_columns(ll_panel_builder *b, const uint32_t **order)
+{
+    llap_status st = LLAP_OK;
+    if (b->opts.sort_vars && b->var_order == NULL) st = ll_names_sorted(&b->vars, &b->var_order);
+    *order = b->var_order;
+    return st;
+}
+
 llap_status ll_panel_builder_finish(ll_panel_builder *b, const ll_axis *axis, llap_panel **out)
 {
     *out = NULL;
     b->axis = axis;
-    uint32_t   *sorted = NULL;
-    uint32_t   *rank = ll_new(b->entities.n, sizeof *rank);
-    llap_status st = rank == NULL ? LLAP_ENOMEM : ll_names_sorted(&b->entities, &sorted);
-    if (st == LLAP_OK)
-        for (uint32_t k = 0; k < b->entities.n; k++) rank[sorted[k]] = k;
-    if (st == LLAP_OK && b->stride != b->vars.n) st = ll_building_widen(b);
-    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
-    if (st == LLAP_OK) st = order_rows(b, rank);
-    if (st == LLAP_OK && b->opts.sort_vars && b->var_order == NULL)
-        st = ll_names_sorted(&b->vars, &b->var_order);
-    if (st == LLAP_OK && b->var_order != NULL) st = permute_columns(b, b->var_order);
-    if (st == LLAP_OK) st = hand_over(b, axis, sorted, b->var_order, out);
+    uint32_t       *sorted, *rank;
+    const uint32_t *order = NULL;
+    llap_status     st = ll_building_ranks(b, &rank, &sorted);
+    if (st == LLAP_OK) st = ll_building_columns(b, &order);
+    if (st == LLAP_OK && b->runs != NULL) {
+        st = ll_runs_merge(b, rank, sorted, order, out);
+    } else if (st == LLAP_OK) {
+        st = settle(b, rank);
+        if (st == LLAP_OK && order != NULL) st = permute_columns(b, order);
+        if (st == LLAP_OK) st = hand_over(b, axis, sorted, order, out);
+    }
     ll_free(rank);
     ll_free(sorted);
     return st;

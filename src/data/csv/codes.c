@@ -77,8 +77,8 @@ llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, l
     scan           s = { .var = ll_new(n_vars, sizeof *s.var), .skip = skip };
     if (s.var == NULL) return LLAP_ENOMEM;
     for (uint32_t v = 0; v < n_vars; v++) s.var[v].least = INFINITY, s.var[v].most = -INFINITY;
-    ll_panel_builder_visit(b, tally, &s);
-    for (int i = 0; i < (int)N_KNOWN; i++) {
+    llap_status st = ll_panel_builder_visit(b, tally, &s);
+    for (int i = 0; i < (int)N_KNOWN && st == LLAP_OK; i++) {
         bool is_code = false;
         for (uint32_t v = 0; v < n_vars; v++)
             is_code = is_code || (!skip[v] && far_outside(&s.var[v], i));
@@ -86,10 +86,10 @@ llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, l
         out->code[out->n++] = known[i];
         for (uint32_t v = 0; v < n_vars; v++) s.var[v].erase[i] = outside(&s.var[v], known[i]);
     }
-    if (out->n > 0) ll_panel_builder_visit(b, erase, &s);
+    if (st == LLAP_OK && out->n > 0) st = ll_panel_builder_visit(b, erase, &s);
     out->n_cells = s.n_erased;
     ll_free(s.var);
-    return LLAP_OK;
+    return st;
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32
         any = true;
         st = rank_names(&words[v], ll_panel_builder_var_name(b, v), levels, &r.rank[v]);
     }
-    if (st == LLAP_OK && any) ll_panel_builder_visit(b, rank_word, &r);
+    if (st == LLAP_OK && any) st = ll_panel_builder_visit(b, rank_word, &r);
     for (uint32_t v = 0; r.rank != NULL && v < n_vars; v++) ll_free(r.rank[v]);
     ll_free(r.rank);
     *strange = r.strange;

@@ -96,11 +96,13 @@ typedef struct ll_csv_opts {
     bool          bad_is_missing;     /* cells that cannot be read are missing, and counted */
     bool          unordered_is_error; /* time going back within an entity */
     ll_duplicates duplicates;
-    size_t        max_line;     /* bytes */
-    int64_t       max_entities; /* more is taken for a wrong entity column */
-    int           threads;      /* that read one file; 0: one per processor, at most 8. The
-                                   panel is the same for any number */
-    const llap_log *log;        /* warnings; NULL: only counted */
+    size_t        max_line;      /* bytes */
+    int64_t       max_entities;  /* more is taken for a wrong entity column */
+    int           threads;       /* that read one file; 0: one per processor, at most 8. The
+                                    panel is the same for any number */
+    struct ll_pack_writer *pack; /* ll_builder_opts */
+    int64_t                memory;
+    const llap_log        *log; /* warnings; NULL: only counted */
 } ll_csv_opts;
 
 #define LL_CSV_DEFAULT                            \

@@ -369,7 +369,10 @@ static llap_status read_all(const ll_csv_files *files, const ll_csv_table *table
 {
     load                 *l = ll_new(1, sizeof *l);
     ll_panel_builder     *b = NULL;
-    const ll_builder_opts build = { .duplicates = o->duplicates, .max_entities = o->max_entities };
+    const ll_builder_opts build = { .duplicates = o->duplicates,
+                                    .max_entities = o->max_entities,
+                                    .pack = o->pack,
+                                    .memory = o->memory };
     if (l == NULL) return LLAP_ENOMEM;
     l->o = o;
     llap_status st = ll_panel_builder_create(&build, &b);
