@@ -77,6 +77,11 @@ struct ArrowArrayStream {
 LLAP_API llap_status llap_panel_from_arrow(struct ArrowArrayStream *stream, const llap_read_opts *o,
                                            llap_panel **out);
 
+/* The same into a packed panel (llap_panel_pack): the stream's rows need not fit into memory. */
+LLAP_API llap_status llap_panel_pack_arrow(struct ArrowArrayStream *stream, const llap_read_opts *o,
+                                           const llap_pack_opts *how, const char *to,
+                                           llap_panel_sizes *made);
+
 #ifdef __cplusplus
 }
 #endif

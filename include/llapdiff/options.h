@@ -61,6 +61,7 @@ typedef enum llap_gpu_precision {
 /* The tables; static. */
 LLAP_API const llap_option *llap_read_options(void);  /* of llap_read_opts */
 LLAP_API const llap_option *llap_synth_options(void); /* of llap_synth_sizes */
+LLAP_API const llap_option *llap_pack_options(void);  /* of llap_pack_opts */
 LLAP_API const llap_option *llap_train_options(void); /* of llap_train_opts, and so on */
 LLAP_API const llap_option *llap_forecast_options(void);
 LLAP_API const llap_option *llap_impute_options(void);

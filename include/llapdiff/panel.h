@@ -179,7 +179,8 @@ typedef struct llap_read_opts {
 } llap_read_opts;
 
 /* Reads CSV files (plain or gzip; wide or long) or NetCDF files into a panel; "-" is standard
- * input. Caller owns *out. */
+ * input. One packed panel, a file or a folder, is opened and not read: its times and values are
+ * mapped. Caller owns *out. */
 LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
 /* The same of a CSV file in memory, plain or gzip, which is borrowed until it returns. name stands
@@ -262,8 +263,23 @@ typedef struct llap_panel_sizes {
 
 LLAP_API void llap_panel_size(const llap_panel *p, llap_panel_sizes *out);
 
-/* Writes CSV (wide), or NetCDF where the path ends in .nc; reading gives the panel back. Replaces
- * the file as a whole. "-": CSV to standard output. */
+/* Packed panels: sorted and checksummed rows in a file, or in a folder of shards (shard_rows), that
+ * are mapped when they are opened: the data need not fit into memory, and opening takes as long for
+ * 10 GB as for 10 MB. Rows beyond `memory` are sorted in a file beside `to`, which is there at the
+ * end or not at all. The format: docs/spec/pack.md. Whoever changes or shortens the file while it
+ * is mapped ends the process that reads it; a new one is written beside it and renamed. */
+typedef struct llap_pack_opts {
+    int64_t memory;     /* megabytes; 0: 1000 */
+    int64_t shard_rows; /* 0: one file */
+} llap_pack_opts;
+
+/* made: what it holds; NULL: not wanted. Grids are for reading: LLAP_EOPTION. */
+LLAP_API llap_status llap_panel_pack(const char *const *paths, size_t n_paths,
+                                     const llap_read_opts *o, const llap_pack_opts *how,
+                                     const char *to, llap_panel_sizes *made);
+
+/* Writes CSV (wide), NetCDF where the path ends in .nc, or a packed panel (.panel); reading gives
+ * the panel back. Replaces the file as a whole. "-": CSV to standard output. */
 LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);
 /* The same with a choice of form for CSV, wide by default. */
 LLAP_API llap_status llap_panel_write_as(const llap_panel *p, const char *path,

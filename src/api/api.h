@@ -3,6 +3,7 @@
  * does it (llap_forecast in predict/forecast.c).
  *
  *   panel.c    llap_panel_read: public options to those of readers and timeline
+ *   pack.c     llap_panel_pack, and opening what was packed; reading.h: what both share
  *   memory.c   panels and answers as arrays
  *   config.c   llap_config_read: options from a JSON file
  *   answer_plot.c, components_plot.c, panel_plot.c, poles.c, scores_plot.c:

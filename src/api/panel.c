@@ -16,6 +16,7 @@
 #include "data/synth/synth.h"
 #include "data/synth/weather.h"
 #include "data/timeline.h"
+#include "reading.h"
 
 #include <assert.h>
 #include <llapdiff/panel.h>
@@ -218,6 +219,13 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
 {
     size_t      n_netcdf = 0;
     llap_status st = LLAP_OK;
+    for (size_t i = 0; i < n && st == LLAP_OK; i++)
+        if (strcmp(paths[i], "-") != 0 && ll_pack_detect(paths[i]))
+            return n == 1 ? ll_read_packed(paths[0], o, out)
+                          : ll_fail(LLAP_EINVAL,
+                                    "%s: is a packed panel, and has no others beside it: pack all "
+                                    "of the files together",
+                                    paths[i]);
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
         bool yes = false;
         /* what cannot be looked into, folders say, is left to the reader of CSV and its message */
@@ -236,19 +244,13 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
     return finish_report(ll_csv_read(paths, n, csv, out, report), o->log, report, out);
 }
 
-/* A CSV file that is in memory already. */
-typedef struct in_memory {
-    const char *name;
-    const void *bytes;
-    size_t      n;
-} in_memory;
-
-static llap_status read_bytes(const in_memory *file, const llap_read_opts *o,
-                              const ll_csv_opts *csv, llap_panel **out)
+/* Of a file that is in memory already. */
+static llap_status read_bytes(const ll_reading *r, const llap_read_opts *o, const ll_csv_opts *csv,
+                              llap_panel **out)
 {
     ll_csv_report *report = ll_new(1, sizeof *report);
     if (report == NULL) return LLAP_ENOMEM;
-    const llap_status st = ll_csv_read_memory(file->name, file->bytes, file->n, csv, out, report);
+    const llap_status st = ll_csv_read_memory(r->name, r->bytes, r->n_bytes, csv, out, report);
     return finish_report(st, o->log, report, out);
 }
 
@@ -306,10 +308,7 @@ static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, co
     return LLAP_OK;
 }
 
-/* Of files, of one in memory, or of a stream, which is then released. */
-static llap_status read_panel(const char *const *paths, size_t n_paths, const in_memory *file,
-                              struct ArrowArrayStream *stream, const llap_read_opts *given,
-                              llap_panel **out)
+llap_status ll_read(const ll_reading *r, const llap_read_opts *given, llap_panel **out)
 {
     *out = NULL;
     ll_arena         arena = { 0 };
@@ -321,11 +320,13 @@ static llap_status read_panel(const char *const *paths, size_t n_paths, const in
     if (st == LLAP_OK) st = csv_opts(&arena, &o, &csv);
     if (st == LLAP_OK) st = check_times(&o);
     if (st == LLAP_OK) st = timeline_opts(&o, &timeline);
+    csv.pack = r->pack;
+    csv.memory = r->memory;
     if (st == LLAP_OK)
-        st = stream != NULL ? read_stream(stream, given, &csv, &raw)
-             : file != NULL ? read_bytes(file, given, &csv, &raw)
-                            : read_files(paths, n_paths, given, &csv, &raw);
-    if (stream != NULL && stream->release != NULL) stream->release(stream);
+        st = r->stream != NULL ? read_stream(r->stream, given, &csv, &raw)
+             : r->name != NULL ? read_bytes(r, given, &csv, &raw)
+                               : read_files(r->paths, r->n_paths, given, &csv, &raw);
+    if (r->stream != NULL && r->stream->release != NULL) r->stream->release(r->stream);
     const bool asked = timeline.grid != LL_GRID_NONE || timeline.fill != LL_FILL_NONE ||
                        timeline.columns != LL_COLUMNS_ALL || timeline.half || timeline.row_min > 0;
     if (st == LLAP_OK && asked) {
@@ -341,24 +342,39 @@ static llap_status read_panel(const char *const *paths, size_t n_paths, const in
 llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *given,
                             llap_panel **out)
 {
-    return read_panel(paths, n_paths, NULL, NULL, given, out);
+    return ll_read(&(ll_reading){ .paths = paths, .n_paths = n_paths }, given, out);
 }
 
 llap_status llap_panel_read_memory(const char *name, const void *bytes, size_t n,
                                    const llap_read_opts *given, llap_panel **out)
 {
-    return read_panel(NULL, 0, &(in_memory){ name, bytes, n }, NULL, given, out);
+    return ll_read(&(ll_reading){ .name = name, .bytes = bytes, .n_bytes = n }, given, out);
 }
 
 llap_status llap_panel_from_arrow(struct ArrowArrayStream *stream, const llap_read_opts *given,
                                   llap_panel **out)
 {
-    return read_panel(NULL, 0, NULL, stream, given, out);
+    return ll_read(&(ll_reading){ .stream = stream }, given, out);
+}
+
+static llap_status write_packed(const llap_panel *p, const char *path)
+{
+    ll_pack_writer *w;
+    llap_status     st = ll_pack_writer_open(path, 0, &w);
+    if (st == LLAP_OK) st = ll_pack_panel(w, p);
+    ll_pack_writer_close(w);
+    return st;
 }
 
 llap_status llap_panel_write_as(const llap_panel *p, const char *path, llap_table_form form)
 {
     const size_t n = strlen(path);
+    if (n > 6 && strcmp(path + n - 6, ".panel") == 0)
+        return form == LLAP_TABLE_DEFAULT
+                   ? write_packed(p, path)
+                   : ll_fail(LLAP_EOPTION, "form: '%s': a packed panel has none", path);
+    const llap_status st = ll_panel_verify_all(p);
+    if (st != LLAP_OK) return st;
     if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
         return form == LLAP_TABLE_DEFAULT
                    ? ll_netcdf_write(p, path, &LL_NETCDF_DEFAULT)

@@ -116,7 +116,7 @@ bool cli_option_at(const cli_command *c, size_t i, cli_option *out);
 
 extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
     cmd_poles, cmd_detect, cmd_watch, cmd_serve, cmd_import, cmd_export, cmd_plot, cmd_demo,
-    cmd_synth, cmd_bench, cmd_version, cmd_help;
+    cmd_synth, cmd_pack, cmd_bench, cmd_version, cmd_help;
 
 extern const cli_command *const cli_commands[];    /* NULL ends; main.c */
 extern const cli_row            cli_common_rows[]; /* of own options, or those of parts */

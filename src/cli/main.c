@@ -11,7 +11,7 @@
 /* clang-format off */
 const cli_command *const cli_commands[] = {
     &cmd_demo,
-    &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+    &cmd_inspect, &cmd_pack, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
     &cmd_detect, &cmd_watch, &cmd_serve,
     &cmd_info, &cmd_poles, &cmd_plot,
     &cmd_import, &cmd_export,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "data/gaps.h"
+#include "data/pack.h"
 #include "data/panel_words.h"
 
 #include <string.h>
@@ -444,7 +445,8 @@ llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, ll
     work        w = { .p = p, .o = o };
     plan        q = { 0 };
     int64_t     need, first;
-    llap_status st = find_var(p, o->need, &need);
+    llap_status st = ll_panel_verify_all(p);
+    if (st == LLAP_OK) st = find_var(p, o->need, &need);
     if (st == LLAP_OK) st = find_var(p, o->first, &first);
     if (st == LLAP_OK) st = choose_step(&w);
     if (st == LLAP_OK) st = plan_init(&q, p);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/time/time.h"
+#include "data/pack.h"
 #include "plot/canvas.h"
 #include "plot/ticks.h"
 
@@ -351,6 +352,7 @@ llap_status ll_plot_inspect_page(const llap_panel *p, const char *path, ll_canva
     const char *zone = p->axis.zone;
     ll_picture  format;
     llap_status st = ll_picture_of(path, &format);
+    if (st == LLAP_OK) st = ll_panel_verify_all(p);
     if (st == LLAP_OK) st = ll_gaps_measure(p, &g.gaps);
     if (st == LLAP_OK) st = ll_coverage_init(p, &g.gaps, &g.map);
     if (st == LLAP_OK && p->axis.kind == LL_AXIS_CALENDAR && zone[0] != '\0')

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "data/pack.h"
 #include "train/anchors.h"
 #include "train/budget.h"
 #include "train/fill_choice.h"
@@ -205,7 +206,8 @@ llap_status ll_train_check(const llap_panel *panel, const llap_train_opts *o)
     llap_train_opts all;
     ll_json        *config = NULL;
     ll_train_plan   l;
-    llap_status     st = ll_train_config(o, &all, &config);
+    llap_status     st = ll_panel_verify_all(panel);
+    if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
     if (st == LLAP_OK) {
         st = ll_train_plan_init(panel, &all, &l);
         if (st == LLAP_OK) st = ll_train_plan_read(&l, config);
@@ -220,7 +222,8 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     llap_train_opts all;
     ll_json        *config = NULL;
     *out = NULL;
-    llap_status st = ll_train_config(o, &all, &config);
+    llap_status st = ll_panel_verify_all(panel);
+    if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
     if (st == LLAP_OK) st = train(panel, &all, config, out);
     ll_json_destroy(config);
     return st;

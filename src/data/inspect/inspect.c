@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "base/time/civil.h"
+#include "data/pack.h"
 #include "data/timeline.h"
 #include "data/windows/spans.h"
 
@@ -217,6 +218,9 @@ static llap_status suggest(const llap_panel *p, ll_inspect *i)
 
 llap_status ll_inspect_create(const llap_panel *p, ll_inspect **out)
 {
+    *out = NULL;
+    const llap_status whole = ll_panel_verify_all(p);
+    if (whole != LLAP_OK) return whole;
     ll_inspect *i = *out = ll_new(1, sizeof *i);
     if (i == NULL) return LLAP_ENOMEM;
     i->entities = p->n_entities;

@@ -23,7 +23,7 @@ llap_status ll_check_axis(const llap_model *m, const llap_panel *p)
             "%g s%s: read them with the time unit of training",
             1e-9 * (double)f->axis_unit, 1e-9 * (double)p->axis.unit_ns,
             *p->axis.unit == '\0' ? " (for want of a unit)" : "");
-    return LLAP_OK;
+    return ll_panel_verify_all(p);
 }
 
 /* "a, b, c" into text[room], cut where it is full. */

@@ -3,10 +3,12 @@
 #ifndef LL_PREDICT_VIEW_FRAME_H
 #define LL_PREDICT_VIEW_FRAME_H
 
+#include "data/pack.h"
 #include "data/windows/split.h"
 #include "model/model.h"
 
-/* Refuses a panel whose time axis is not of the kind that the model was trained on. */
+/* Refuses a panel whose time axis is not of the kind that the model was trained on, and a packed
+ * one that was changed. */
 llap_status ll_check_axis(const llap_model *m, const llap_panel *p);
 
 /* The variable of the panel for each target, [n_targets]. LLAP_EINVAL names the columns that are
