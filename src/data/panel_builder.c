@@ -28,7 +28,7 @@ void ll_panel_builder_destroy(ll_panel_builder *b)
     ll_free(b->value);
     ll_free(b->cell_var);
     ll_free(b->cell_value);
-    ll_runs_destroy(b->runs);
+    ll_row_runs_destroy(b->runs);
     ll_free(b);
 }
 
@@ -125,7 +125,7 @@ llap_status ll_building_room(ll_panel_builder *b, int64_t n, uint32_t entity)
     const bool room = b->rows.capacity - b->rows.n >= n;
     int64_t    more = room ? b->rows.capacity : grown(b->rows.capacity);
     if (!room && b->rows.n > 0 && too_many(b, more, b->cells.n)) {
-        const llap_status st = ll_runs_spill(b);
+        const llap_status st = ll_row_runs_spill(b);
         if (st != LLAP_OK) return st;
         more = b->rows.capacity;
     }
@@ -138,7 +138,7 @@ llap_status ll_building_cell_room(ll_panel_builder *b, uint32_t entity)
     ll_events *e = &b->cells;
     int64_t    capacity = e->n == e->capacity ? grown(e->capacity) : e->capacity;
     if (e->n == e->capacity && e->n > 0 && too_many(b, b->rows.n, capacity)) {
-        const llap_status st = ll_runs_spill(b);
+        const llap_status st = ll_row_runs_spill(b);
         if (st != LLAP_OK) return st;
         capacity = grown(e->capacity); /* the spill has given the cells' memory back */
     }
@@ -251,7 +251,7 @@ llap_status ll_panel_builder_visit(ll_panel_builder *b,
                                    void (*see)(void *user, uint32_t var, float *x), void *user)
 {
     visit_memory(b, see, user);
-    return b->runs == NULL ? LLAP_OK : ll_runs_visit(b->runs, see, user);
+    return b->runs == NULL ? LLAP_OK : ll_row_runs_visit(b->runs, see, user);
 }
 
 int64_t ll_panel_builder_newest(const ll_panel_builder *b, uint32_t entity)
@@ -274,7 +274,7 @@ void ll_panel_builder_spans(const ll_panel_builder *b, ll_builder_span *out)
             s->last = t > s->last ? t : s->last;
             s->rows++;
         }
-    ll_runs_spans(b->runs, out, b->entities.n);
+    ll_row_runs_spans(b->runs, out, b->entities.n);
 }
 
 static llap_status join_events(ll_events *e, const uint32_t *to, uint32_t most)
@@ -288,7 +288,7 @@ static llap_status join_events(ll_events *e, const uint32_t *to, uint32_t most)
 
 llap_status ll_panel_builder_join(ll_panel_builder *b, const uint32_t *to)
 {
-    if (b->runs != NULL) return ll_runs_join(b, to);
+    if (b->runs != NULL) return ll_row_runs_join(b, to);
     const llap_status st = join_events(&b->rows, to, b->entities.n);
     return st == LLAP_OK ? join_events(&b->cells, to, b->entities.n) : st;
 }

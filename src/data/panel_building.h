@@ -24,8 +24,8 @@ struct ll_panel_builder {
     uint32_t *cell_var;
     float    *cell_value;
 
-    struct ll_runs *runs; /* sorted rows on disk (panel_runs.h); NULL: none so far */
-    int64_t         runs_rows, runs_cells; /* arrivals that they hold */
+    struct ll_row_runs *runs; /* sorted rows on disk (panel_runs.h); NULL: none so far */
+    int64_t             runs_rows, runs_cells; /* arrivals that they hold */
 };
 
 /* Sorts what is in memory, cells as rows; rows of one entity and time stay several. rank [number of

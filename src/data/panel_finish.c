@@ -290,7 +290,7 @@ llap_status ll_panel_builder_finish(ll_panel_builder *b, const ll_axis *axis, ll
     llap_status     st = ll_building_ranks(b, &rank, &sorted);
     if (st == LLAP_OK) st = ll_building_columns(b, &order);
     if (st == LLAP_OK && b->runs != NULL) {
-        st = ll_runs_merge(b, rank, sorted, order, out);
+        st = ll_row_runs_merge(b, rank, sorted, order, out);
     } else if (st == LLAP_OK) {
         st = settle(b, rank);
         if (st == LLAP_OK && order != NULL) st = permute_columns(b, order);

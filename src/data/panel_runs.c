@@ -29,14 +29,14 @@ static llap_status open_file(const char *beside, int *fd)
 static llap_status create(ll_panel_builder *b)
 {
     if (b->runs != NULL) return LLAP_OK;
-    ll_runs *r = b->runs = ll_new(1, sizeof *r);
+    ll_row_runs *r = b->runs = ll_new(1, sizeof *r);
     if (r == NULL) return LLAP_ENOMEM;
     r->fd = -1;
     r->name = ll_pack_writer_path(b->opts.pack);
     return open_file(r->name, &r->fd);
 }
 
-void ll_runs_destroy(ll_runs *r)
+void ll_row_runs_destroy(ll_row_runs *r)
 {
     if (r == NULL) return;
     if (r->fd >= 0) close(r->fd);
@@ -45,7 +45,7 @@ void ll_runs_destroy(ll_runs *r)
     ll_free(r);
 }
 
-llap_status ll_runs_write(const ll_runs *r, const void *bytes, size_t n, int64_t at)
+llap_status ll_row_runs_write(const ll_row_runs *r, const void *bytes, size_t n, int64_t at)
 {
     const char *from = bytes;
     while (n > 0) {
@@ -58,7 +58,7 @@ llap_status ll_runs_write(const ll_runs *r, const void *bytes, size_t n, int64_t
     return LLAP_OK;
 }
 
-llap_status ll_runs_read(const ll_runs *r, void *bytes, size_t n, int64_t at)
+llap_status ll_row_runs_read(const ll_row_runs *r, void *bytes, size_t n, int64_t at)
 {
     char *to = bytes;
     while (n > 0) {
@@ -75,7 +75,7 @@ llap_status ll_runs_read(const ll_runs *r, void *bytes, size_t n, int64_t at)
 
 static llap_status add_spans(ll_panel_builder *b)
 {
-    ll_runs         *r = b->runs;
+    ll_row_runs     *r = b->runs;
     const uint32_t   n = b->entities.n;
     ll_builder_span *larger = ll_grow(r->span, n, sizeof *larger);
     if (larger == NULL) return LLAP_ENOMEM;
@@ -92,11 +92,12 @@ static llap_status add_spans(ll_panel_builder *b)
     return LLAP_OK;
 }
 
-static llap_status write_run(const ll_panel_builder *b, const ll_run *run, const uint32_t *arrival)
+static llap_status write_run(const ll_panel_builder *b, const ll_row_run *run,
+                             const uint32_t *arrival)
 {
-    const ll_runs *r = b->runs;
-    uint32_t       id[PIECE_ROWS];
-    llap_status    st = LLAP_OK;
+    const ll_row_runs *r = b->runs;
+    uint32_t           id[PIECE_ROWS];
+    llap_status        st = LLAP_OK;
     for (int kind = 0; kind < 2; kind++) /* entities, then arrivals */
         for (int64_t i = 0; i < run->n && st == LLAP_OK; i += PIECE_ROWS) {
             const int64_t n = run->n - i < PIECE_ROWS ? run->n - i : PIECE_ROWS;
@@ -105,33 +106,35 @@ static llap_status write_run(const ll_panel_builder *b, const ll_run *run, const
                         : run->of_cells   ? 0
                         : arrival == NULL ? (uint32_t)(i + k)
                                           : arrival[i + k];
-            st = ll_runs_write(r, id, (size_t)n * sizeof *id, run->at + (kind * run->n + i) * 4);
+            st =
+                ll_row_runs_write(r, id, (size_t)n * sizeof *id, run->at + (kind * run->n + i) * 4);
         }
     if (st == LLAP_OK)
-        st = ll_runs_write(r, b->rows.time, (size_t)run->n * 8, ll_run_times(run, 0));
+        st = ll_row_runs_write(r, b->rows.time, (size_t)run->n * 8, ll_row_run_times(run, 0));
     if (st == LLAP_OK)
-        st = ll_runs_write(r, b->value, (size_t)(run->n * run->stride) * 4, ll_run_values(run, 0));
+        st = ll_row_runs_write(r, b->value, (size_t)(run->n * run->stride) * 4,
+                               ll_row_run_values(run, 0));
     return st;
 }
 
-static llap_status add_run(ll_runs *r, const ll_run *run)
+static llap_status add_run(ll_row_runs *r, const ll_row_run *run)
 {
     if (r->n == r->room) {
         const size_t room = 2 * r->room + 16;
-        ll_run      *more = ll_grow(r->run, room, sizeof *more);
+        ll_row_run  *more = ll_grow(r->run, room, sizeof *more);
         if (more == NULL) return LLAP_ENOMEM;
         r->run = more;
         r->room = room;
     }
     r->run[r->n++] = *run;
-    r->end = ll_run_values(run, run->n);
+    r->end = ll_row_run_values(run, run->n);
     return LLAP_OK;
 }
 
-llap_status ll_runs_spill(ll_panel_builder *b)
+llap_status ll_row_runs_spill(ll_panel_builder *b)
 {
     uint32_t   *rank = NULL, *sorted = NULL, *arrival = NULL;
-    ll_run      run = { .of_cells = b->cells.n > 0 };
+    ll_row_run  run = { .of_cells = b->cells.n > 0 };
     llap_status st = create(b);
     if (b->rows.n + b->cells.n == 0 || st != LLAP_OK) return st;
     st = ll_building_ranks(b, &rank, &sorted);
@@ -154,18 +157,19 @@ llap_status ll_runs_spill(ll_panel_builder *b)
 
 /* ---- all runs again ---- */
 
-llap_status ll_runs_visit(ll_runs *r, void (*see)(void *user, uint32_t var, float *x), void *user)
+llap_status ll_row_runs_visit(ll_row_runs *r, void (*see)(void *user, uint32_t var, float *x),
+                              void        *user)
 {
     llap_status st = LLAP_OK;
     for (size_t k = 0; k < r->n && st == LLAP_OK; k++) {
-        const ll_run *run = &r->run[k];
-        const int64_t most = run->n < PIECE_ROWS ? run->n : PIECE_ROWS;
-        float        *x = ll_new((size_t)(most * run->stride), sizeof *x);
+        const ll_row_run *run = &r->run[k];
+        const int64_t     most = run->n < PIECE_ROWS ? run->n : PIECE_ROWS;
+        float            *x = ll_new((size_t)(most * run->stride), sizeof *x);
         if (x == NULL) return LLAP_ENOMEM;
         for (int64_t i = 0; i < run->n && st == LLAP_OK; i += most) {
             const int64_t n = (run->n - i < most ? run->n - i : most) * run->stride;
             bool          changed = false;
-            st = ll_runs_read(r, x, (size_t)n * sizeof *x, ll_run_values(run, i));
+            st = ll_row_runs_read(r, x, (size_t)n * sizeof *x, ll_row_run_values(run, i));
             for (int64_t c = 0; c < n && st == LLAP_OK; c++) {
                 const float was = x[c];
                 if (isnan(was)) continue;
@@ -173,14 +177,14 @@ llap_status ll_runs_visit(ll_runs *r, void (*see)(void *user, uint32_t var, floa
                 changed = changed || !(x[c] == was);
             }
             if (st == LLAP_OK && changed)
-                st = ll_runs_write(r, x, (size_t)n * sizeof *x, ll_run_values(run, i));
+                st = ll_row_runs_write(r, x, (size_t)n * sizeof *x, ll_row_run_values(run, i));
         }
         ll_free(x);
     }
     return st;
 }
 
-void ll_runs_spans(const ll_runs *r, ll_builder_span *out, uint32_t n)
+void ll_row_runs_spans(const ll_row_runs *r, ll_builder_span *out, uint32_t n)
 {
     for (uint32_t e = 0; r != NULL && e < n && e < r->n_spans; e++) {
         const ll_builder_span *s = &r->span[e];
@@ -191,23 +195,25 @@ void ll_runs_spans(const ll_runs *r, ll_builder_span *out, uint32_t n)
 }
 
 /* A run back into memory, which is empty, under other entities. */
-static llap_status load(ll_panel_builder *b, const ll_run *run, const uint32_t *to)
+static llap_status load(ll_panel_builder *b, const ll_row_run *run, const uint32_t *to)
 {
-    const ll_runs *r = b->runs;
-    uint32_t       id[PIECE_ROWS];
-    llap_status    st = ll_building_widen(b);
+    const ll_row_runs *r = b->runs;
+    uint32_t           id[PIECE_ROWS];
+    llap_status        st = ll_building_widen(b);
     assert(b->rows.n == 0 && run->stride <= b->stride);
     if (st == LLAP_OK)
         st = ll_building_reserve(b, run->n > b->rows.capacity ? run->n : b->rows.capacity,
                                  b->entities.n);
     for (int64_t i = 0; i < run->n && st == LLAP_OK; i += PIECE_ROWS) {
         const int64_t n = run->n - i < PIECE_ROWS ? run->n - i : PIECE_ROWS;
-        st = ll_runs_read(r, id, (size_t)n * sizeof *id, run->at + i * 4);
+        st = ll_row_runs_read(r, id, (size_t)n * sizeof *id, run->at + i * 4);
         for (int64_t k = 0; k < n && st == LLAP_OK; k++) ll_events_put(&b->rows, i + k, to[id[k]]);
     }
-    if (st == LLAP_OK) st = ll_runs_read(r, b->rows.time, (size_t)run->n * 8, ll_run_times(run, 0));
     if (st == LLAP_OK)
-        st = ll_runs_read(r, b->value, (size_t)(run->n * run->stride) * 4, ll_run_values(run, 0));
+        st = ll_row_runs_read(r, b->rows.time, (size_t)run->n * 8, ll_row_run_times(run, 0));
+    if (st == LLAP_OK)
+        st = ll_row_runs_read(r, b->value, (size_t)(run->n * run->stride) * 4,
+                              ll_row_run_values(run, 0));
     if (st != LLAP_OK) return st;
     const int64_t now = b->stride;
     b->stride = run->stride;
@@ -215,14 +221,14 @@ static llap_status load(ll_panel_builder *b, const ll_run *run, const uint32_t *
     return now == run->stride ? LLAP_OK : ll_building_widen(b);
 }
 
-llap_status ll_runs_join(ll_panel_builder *b, const uint32_t *to)
+llap_status ll_row_runs_join(ll_panel_builder *b, const uint32_t *to)
 {
-    llap_status  st = ll_runs_spill(b);
+    llap_status  st = ll_row_runs_spill(b);
     const size_t n = b->runs->n;
     for (size_t k = 0; k < n && st == LLAP_OK; k++) {
-        const ll_run run = b->runs->run[k];
+        const ll_row_run run = b->runs->run[k];
         st = load(b, &run, to);
-        if (st == LLAP_OK) st = ll_runs_spill(b);
+        if (st == LLAP_OK) st = ll_row_runs_spill(b);
         if (st == LLAP_OK) b->runs->run[b->runs->n - 1].arrivals = run.arrivals;
     }
     if (st != LLAP_OK) return st;

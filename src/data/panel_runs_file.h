@@ -6,33 +6,33 @@
 
 /* Rows by entity, time and arrival: uint32 entity [n], uint32 arrival [n], int64 time [n], float
  * value [n,stride]. */
-typedef struct ll_run {
+typedef struct ll_row_run {
     int64_t at;
     int64_t n, stride;
     int64_t arrivals; /* rows, or cells, that came before */
     bool    of_cells; /* whose own arrivals are not kept */
-} ll_run;
+} ll_row_run;
 
-struct ll_runs {
+struct ll_row_runs {
     const char      *name; /* for messages; borrowed from the writer */
     int              fd;
     int64_t          end;
-    ll_run          *run;
+    ll_row_run      *run;
     size_t           n, room;
     ll_builder_span *span; /* [n_spans] of the entities in all runs */
     uint32_t         n_spans;
 };
 
-static inline int64_t ll_run_times(const ll_run *r, int64_t row)
+static inline int64_t ll_row_run_times(const ll_row_run *r, int64_t row)
 {
     return r->at + 8 * r->n + 8 * row;
 }
-static inline int64_t ll_run_values(const ll_run *r, int64_t row)
+static inline int64_t ll_row_run_values(const ll_row_run *r, int64_t row)
 {
     return r->at + 16 * r->n + 4 * row * r->stride;
 }
 
-llap_status ll_runs_write(const ll_runs *r, const void *bytes, size_t n, int64_t at);
-llap_status ll_runs_read(const ll_runs *r, void *bytes, size_t n, int64_t at);
+llap_status ll_row_runs_write(const ll_row_runs *r, const void *bytes, size_t n, int64_t at);
+llap_status ll_row_runs_read(const ll_row_runs *r, void *bytes, size_t n, int64_t at);
 
 #endif

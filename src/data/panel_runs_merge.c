@@ -7,11 +7,11 @@
 
 /* One run, read in pieces. */
 typedef struct cursor {
-    const ll_run *run;
-    int64_t       row, first, end; /* the row at hand; those in the piece */
-    uint32_t     *entity, *arrival;
-    int64_t      *time;
-    float        *value;
+    const ll_row_run *run;
+    int64_t           row, first, end; /* the row at hand; those in the piece */
+    uint32_t         *entity, *arrival;
+    int64_t          *time;
+    float            *value;
 } cursor;
 
 typedef struct merging {
@@ -27,17 +27,19 @@ typedef struct merging {
 
 static llap_status next_piece(const merging *m, cursor *c)
 {
-    const ll_runs *r = m->b->runs;
-    const ll_run  *run = c->run;
-    const int64_t  n = run->n - c->end < m->piece ? run->n - c->end : m->piece;
+    const ll_row_runs *r = m->b->runs;
+    const ll_row_run  *run = c->run;
+    const int64_t      n = run->n - c->end < m->piece ? run->n - c->end : m->piece;
     c->first = c->end;
     c->end += n;
-    llap_status st = ll_runs_read(r, c->entity, (size_t)n * 4, run->at + 4 * c->first);
+    llap_status st = ll_row_runs_read(r, c->entity, (size_t)n * 4, run->at + 4 * c->first);
     if (st == LLAP_OK)
-        st = ll_runs_read(r, c->arrival, (size_t)n * 4, run->at + 4 * (run->n + c->first));
-    if (st == LLAP_OK) st = ll_runs_read(r, c->time, (size_t)n * 8, ll_run_times(run, c->first));
+        st = ll_row_runs_read(r, c->arrival, (size_t)n * 4, run->at + 4 * (run->n + c->first));
     if (st == LLAP_OK)
-        st = ll_runs_read(r, c->value, (size_t)(n * run->stride) * 4, ll_run_values(run, c->first));
+        st = ll_row_runs_read(r, c->time, (size_t)n * 8, ll_row_run_times(run, c->first));
+    if (st == LLAP_OK)
+        st = ll_row_runs_read(r, c->value, (size_t)(n * run->stride) * 4,
+                              ll_row_run_values(run, c->first));
     return st;
 }
 
@@ -153,8 +155,8 @@ static llap_status make_panel(merging *m, const uint32_t *sorted, llap_panel **o
 
 static llap_status open_cursors(merging *m)
 {
-    const ll_runs *r = m->b->runs;
-    const int64_t  row_bytes = 16 + 4 * (int64_t)m->b->vars.n;
+    const ll_row_runs *r = m->b->runs;
+    const int64_t      row_bytes = 16 + 4 * (int64_t)m->b->vars.n;
     m->piece = m->b->opts.memory / 2 / ((int64_t)r->n + 1) / row_bytes;
     if (m->piece < 64) m->piece = 64;
     if (m->piece > 1 << 16) m->piece = 1 << 16;
@@ -179,11 +181,11 @@ static llap_status open_cursors(merging *m)
     return st;
 }
 
-llap_status ll_runs_merge(ll_panel_builder *b, const uint32_t *rank, const uint32_t *sorted,
-                          const uint32_t *order, llap_panel **out)
+llap_status ll_row_runs_merge(ll_panel_builder *b, const uint32_t *rank, const uint32_t *sorted,
+                              const uint32_t *order, llap_panel **out)
 {
     merging     m = { .b = b, .rank = rank, .order = order };
-    llap_status st = ll_runs_spill(b);
+    llap_status st = ll_row_runs_spill(b);
     ll_events_deinit(&b->rows); /* their memory goes to the pieces */
     ll_free(b->value);
     b->value = NULL;
