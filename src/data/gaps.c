@@ -6,17 +6,25 @@
 
 #include <math.h>
 
-/* All gaps, sorted. Caller owns *out. */
-static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
+enum { MOST = 1 << 22 }; /* gaps that are looked at one by one */
+
+/* The gaps, sorted, or of very many every k-th; and of all of them the number, least and most.
+ * Caller owns *out. */
+static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n, ll_gaps *all)
 {
-    int64_t *gap = *out = ll_new((size_t)p->n_rows, sizeof *gap);
+    const int64_t every = p->n_rows / MOST + 1;
+    int64_t      *gap = *out = ll_new((size_t)(p->n_rows / every + 1), sizeof *gap), x;
     *n = 0;
+    *all = (ll_gaps){ .least = INT64_MAX };
     if (gap == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++)
-        for (int64_t r = p->start[e] + 1; r < p->start[e + 1]; r++)
+        for (int64_t r = p->start[e] + 1; r < p->start[e + 1]; r++) {
             /* two ends of int64 apart is as far as can be said */
-            if (__builtin_sub_overflow(p->time[r], p->time[r - 1], &gap[(*n)++]))
-                gap[*n - 1] = INT64_MAX;
+            if (__builtin_sub_overflow(p->time[r], p->time[r - 1], &x)) x = INT64_MAX;
+            if (x < all->least) all->least = x;
+            if (x > all->most) all->most = x;
+            if (all->n++ % every == 0) gap[(*n)++] = x;
+        }
     /* mostly one value: a pass over runs of equal gaps spares the sort for regular data */
     bool sorted = true;
     for (int64_t i = 1; i < *n && sorted; i++) sorted = gap[i - 1] <= gap[i];
@@ -55,14 +63,15 @@ static int64_t round_step(int64_t step)
 llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out)
 {
     int64_t *gap, n;
+    ll_gaps  all;
     *out = (ll_gaps){ 0 };
-    if (collect(p, &gap, &n) != LLAP_OK) return LLAP_ENOMEM;
+    if (collect(p, &gap, &n, &all) != LLAP_OK) return LLAP_ENOMEM;
     if (n > 0) {
-        *out = (ll_gaps){ .n = n,
-                          .least = gap[0],
+        *out = (ll_gaps){ .n = all.n,
+                          .least = all.least,
                           .median = gap[n / 2],
                           .p95 = gap[n - 1 - (n - 1) / 20],
-                          .most = gap[n - 1] };
+                          .most = all.most };
         int64_t best = 0;
         for (int64_t i = 0, j; i < n; i = j) {
             for (j = i; j < n && gap[j] == gap[i]; j++) continue;

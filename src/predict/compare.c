@@ -69,60 +69,57 @@ static void add(moments *s, double x)
     s->m2 += d * (x - s->mean);
 }
 
-/* Values of one target, series by series: y, missing ones NaN, and which are glitches. */
-typedef struct values {
-    double *y;    /* [n_rows], owned */
-    bool   *drop; /* [n_rows], owned */
-} values;
+/* Values in standard deviations of training. Single far readings say nothing about a unit; where
+ * they are many they are no glitches: with and without them. */
+typedef struct measured {
+    double  n, dropped;
+    moments all, kept;
+} measured;
 
-static void values_deinit(values *v)
-{
-    ll_free(v->y);
-    ll_free(v->drop);
-}
-
-/* Single far readings say nothing about a unit. Where they are many they are no glitches. */
-static llap_status values_init(values *v, const llap_model *m, int64_t target, const llap_panel *p,
-                               int64_t var)
-{
-    const double few = 0.025;
-    const size_t rows = (size_t)p->n_rows;
-    double       n = 0, dropped = 0;
-    *v = (values){ .y = ll_new(rows, sizeof *v->y), .drop = ll_new(rows, sizeof *v->drop) };
-    if (v->y == NULL || v->drop == NULL) return LLAP_ENOMEM;
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t first = p->start[e], end = p->start[e + 1];
-        for (int64_t r = first; r < end; r++)
-            v->y[r] =
-                ll_panel_observed(p, r, var) ? (double)p->value[r * p->n_vars + var] : (double)NAN;
-        ll_chain_mark(m->anchor[target]->chain, ll_model_series_of(m, p, e), v->y + first,
-                      (size_t)(end - first), v->drop + first);
-        for (int64_t r = first; r < end; r++) n += !isnan(v->y[r]), dropped += v->drop[r];
-    }
-    if (dropped > few * n) memset(v->drop, 0, rows * sizeof *v->drop);
-    return LLAP_OK;
-}
-
-/* Values in standard deviations of training, and how many there are; all of them in *seen. */
-static moments measure(const llap_model *m, int64_t target, const llap_panel *p, const values *v,
-                       double *seen)
+static void measure_entity(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
+                           int64_t e, double *y, bool *drop, measured *s)
 {
     const ll_chain *c = m->anchor[target]->chain;
     const double   *mu = c->y_mu != NULL ? c->y_mu : c->mu;
     const double   *sd = c->y_sd != NULL ? c->y_sd : c->sd;
-    moments         s = { 0 };
-    *seen = 0;
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        const int64_t known = ll_model_entity_of(m, p, e);
-        const size_t  k = known < 0 ? c->n_series : (size_t)known;
-        assert(k <= c->n_series);
-        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
-            if (isnan(v->y[r])) continue;
-            ++*seen;
-            if (!v->drop[r]) add(&s, (v->y[r] - mu[k]) / sd[k]);
-        }
+    const int64_t   first = p->start[e], n = p->start[e + 1] - first,
+                  known = ll_model_entity_of(m, p, e);
+    const size_t k = known < 0 ? c->n_series : (size_t)known;
+    assert(k <= c->n_series);
+    for (int64_t r = 0; r < n; r++)
+        y[r] = ll_panel_observed(p, first + r, var)
+                   ? (double)p->value[(first + r) * p->n_vars + var]
+                   : (double)NAN;
+    ll_chain_mark(c, ll_model_series_of(m, p, e), y, (size_t)n, drop);
+    for (int64_t r = 0; r < n; r++) {
+        if (isnan(y[r])) continue;
+        const double z = (y[r] - mu[k]) / sd[k];
+        s->n++;
+        s->dropped += drop[r];
+        add(&s->all, z);
+        if (!drop[r]) add(&s->kept, z);
     }
-    return s;
+}
+
+/* Entity by entity: no more than the longest is in memory. */
+static llap_status measure(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
+                           moments *out, double *seen)
+{
+    const double few = 0.025;
+    measured     s = { 0 };
+    int64_t      longest = 0;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        longest = p->start[e + 1] - p->start[e] > longest ? p->start[e + 1] - p->start[e] : longest;
+    double    *y = ll_new((size_t)longest, sizeof *y);
+    bool      *drop = ll_new((size_t)longest, sizeof *drop);
+    const bool ok = y != NULL && drop != NULL;
+    for (int64_t e = 0; ok && e < p->n_entities; e++)
+        measure_entity(m, target, p, var, e, y, drop, &s);
+    ll_free(y);
+    ll_free(drop);
+    *out = s.dropped > few * s.n ? s.all : s.kept;
+    *seen = s.n;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
 /* Each series had one value, and its deviation of 1 is none to measure by. Where z is clipped: no
@@ -149,12 +146,9 @@ static llap_status compare_values(const llap_model *m, int64_t target, const lla
 {
     const char       *name = m->frame.target[target];
     const ll_chain   *c = m->anchor[target]->chain;
-    values            v;
     double            seen = 0;
     moments           s = { 0 };
-    const llap_status st = values_init(&v, m, target, p, var);
-    if (st == LLAP_OK) s = measure(m, target, p, &v, &seen);
-    values_deinit(&v);
+    const llap_status st = measure(m, target, p, var, &s, &seen);
     if (st != LLAP_OK) return st;
     const double sd = sqrt(s.m2 / fmax(s.n, 1)), share = seen / fmax(count_rows(m, p, var), 1);
     if (s.n == 0) {

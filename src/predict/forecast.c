@@ -7,6 +7,7 @@
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
+#include "predict/laws.h"
 #include "predict/network_members.h"
 #include "predict/outside.h"
 #include "predict/pool.h"
@@ -18,7 +19,6 @@
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
 #include "predict/view/queries.h"
-#include "predict/view/series.h"
 #include "predict/view/stack_view.h"
 #include "predict/view/static_view.h"
 
@@ -27,53 +27,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-enum { LAWS_AT_ONCE = 1024 }; /* forecasts between two reports */
-
-/* What the i-th forecast asks. law [its queries] */
-static ll_anchor_request request(const llap_model *m, const llap_panel *p, const ll_queries *q,
-                                 const ll_panel_series *s, const ll_series *all, size_t i,
-                                 ll_law *law)
-{
-    return (ll_anchor_request){ .history = s->series[q->entity[i]],
-                                .series = ll_model_series_of(m, p, q->entity[i]),
-                                .origin = ll_model_time(m, q->origin[i]),
-                                .n_query = q->first[i + 1] - q->first[i],
-                                .t_query = q->t + q->first[i],
-                                .law = law,
-                                .all = all };
-}
-
-/* The laws of one target, [first[n]]; stack NULL: as the anchor has them. move [first[n],levels].
- */
-static llap_status forecast_target(const llap_model *m, const llap_panel *p,
-                                   const llap_forecast_opts *o, const ll_queries *q, int64_t target,
-                                   int64_t var, ll_stack_view *stack, ll_law *law, double *move)
-{
-    ll_panel_series    s = { 0 };
-    ll_series         *all = NULL;
-    ll_anchor_request *r = ll_new(q->n, sizeof *r);
-    llap_status st = r == NULL ? LLAP_ENOMEM : ll_panel_series_init(&s, p, var, m->frame.unit);
-    if (st == LLAP_OK) st = ll_known_series(&s, m, target, p);
-    if (st == LLAP_OK) st = ll_linked_series(m, target, p, &s, &all);
-    if (st == LLAP_OK) {
-        for (size_t i = 0; i < q->n; i++) r[i] = request(m, p, q, &s, all, i, law + q->first[i]);
-        for (size_t i = 0; i < q->n && st == LLAP_OK; i += LAWS_AT_ONCE) {
-            st = ll_report(o->progress,
-                           &(llap_progress_event){ "forecast", (int64_t)i, (int64_t)q->n,
-                                                   "forecasts", m->frame.target[target] });
-            const size_t n = q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE;
-            if (st == LLAP_OK) st = ll_anchor_model_forecast(m->anchor[target], r + i, n);
-            if (st == LLAP_OK && stack != NULL)
-                st = ll_stack_view_move(stack, target, r + i, q->entity + i, n,
-                                        move + q->first[i] * LL_LAW_LEVELS);
-        }
-    }
-    ll_panel_series_deinit(&s);
-    ll_free(all);
-    ll_free(r);
-    return st;
-}
 
 /* Rows of the answer: each query (or forecast, of totals) and target, `each` times. */
 static llap_status count_rows(const llap_model *m, size_t asked, int64_t each, size_t *rows)
@@ -309,7 +262,7 @@ static llap_status answer_laws(const llap_model *m, const llap_panel *p,
         st = ll_answer_create(LL_ANSWER_FORECAST, m, p, rows, quantile, n_quantiles, out);
     ll_normal_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
-        st = forecast_target(m, p, o, q, v, var[v], stack, law, move);
+        st = ll_forecast_laws(m, p, o, q, v, var[v], stack, law, move);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
             const size_t series = ll_model_series_of(m, p, q->entity[i]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {

@@ -26,6 +26,31 @@ llap_status ll_panel_series_init(ll_panel_series *s, const llap_panel *p, int64_
     return LLAP_OK;
 }
 
+llap_status ll_panel_series_some(ll_panel_series *s, const llap_panel *p, int64_t var, int64_t unit,
+                                 int64_t first, int64_t end, int64_t after)
+{
+    size_t rows = 0, at = 0;
+    *s = (ll_panel_series){ .n = (size_t)(end - first) };
+    for (int64_t e = first; e < end; e++)
+        rows += (size_t)(p->start[e + 1] - ll_panel_row_after(p, e, after));
+    s->series = ll_new(s->n, sizeof *s->series);
+    s->numbers = ll_new(2 * rows, sizeof *s->numbers);
+    if (s->series == NULL || s->numbers == NULL) {
+        ll_panel_series_deinit(s);
+        return LLAP_ENOMEM;
+    }
+    double *t = s->numbers, *y = s->numbers + rows;
+    for (int64_t e = first; e < end; e++) {
+        const size_t from = at;
+        for (int64_t r = ll_panel_row_after(p, e, after); r < p->start[e + 1]; r++, at++) {
+            t[at] = (double)p->time[r] / (double)unit;
+            y[at] = ll_panel_observed(p, r, var) ? (double)p->value[r * p->n_vars + var] : NAN;
+        }
+        s->series[e - first] = (ll_series){ .n = at - from, .t = t + from, .y = y + from };
+    }
+    return LLAP_OK;
+}
+
 void ll_panel_series_deinit(ll_panel_series *s)
 {
     for (size_t e = 0; s->in != NULL && e < s->n; e++) ll_inputs_destroy(s->in[e]);

@@ -15,6 +15,10 @@ typedef struct ll_panel_series {
 
 llap_status ll_panel_series_init(ll_panel_series *s, const llap_panel *p, int64_t var,
                                  int64_t unit);
+/* Of entities first .. end - 1 alone, series[e - first], and of their rows those later than
+ * `after`. */
+llap_status ll_panel_series_some(ll_panel_series *s, const llap_panel *p, int64_t var, int64_t unit,
+                                 int64_t first, int64_t end, int64_t after);
 void        ll_panel_series_deinit(ll_panel_series *s); /* { 0 } is fine */
 
 /* The series of a panel in the order of the model's entities, [frame.n_entities], empty where the
