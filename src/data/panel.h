@@ -62,6 +62,7 @@ struct llap_panel {
     void              *reading;   /* ll_csv_report of the files it came from, for inspection; owned,
                                      NULL: none */
     struct ll_panel_words *words; /* columns of words (panel_words.h); owned, NULL: none */
+    const llap_panel      *whole; /* that this one has some entities of; borrowed, NULL: none */
     llap_panel_columns     view;  /* the same pointers for callers outside, set when it is made */
 };
 

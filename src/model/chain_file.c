@@ -47,7 +47,8 @@ void anchor_file_put_chain(ll_json_writer *w, const ll_chain *c)
     ll_json_put_double(w, "g_m", c->g_m);
     ll_json_put_double(w, "g_s", c->g_s);
     ll_json_put_int(w, "climate_terms", c->n_climate);
-    if (c->profile.daily > 0) { /* absent: the few terms */
+    if (c->one_climate) ll_json_put_bool(w, "one_climate", true); /* absent: of each series */
+    if (c->profile.daily > 0) {                                   /* absent: the few terms */
         ll_json_put_int(w, "daily", c->profile.daily);
         ll_json_put_int(w, "weekly", c->profile.weekly);
     }
@@ -98,8 +99,9 @@ llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c)
         if (v != NULL)
             st = anchor_file_add_tensor(w, i, "scale", free_tensors[k].name, 1, shape, v);
     }
+    const int64_t climates[2] = { c->one_climate ? 1 : shape[0], c->n_climate };
     if (st == LLAP_OK && c->n_climate > 0)
-        st = anchor_file_add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
+        st = anchor_file_add_tensor(w, i, "scale", "climate", 2, climates, c->climate);
     if (st == LLAP_OK && c->holidays != NULL)
         st = anchor_file_add_tensor(w, i, "scale", "holidays", 2,
                                     (const int64_t[]){ (int64_t)c->holidays->n, HOLIDAY_NUMBERS },
@@ -328,6 +330,9 @@ static llap_status get_chain_numbers(const ll_json *j, int64_t i, ll_chain *c)
                      (long long)i);
     if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_CLIMATE_ROOM, &terms);
     c->n_climate = (int32_t)terms;
+    snprintf(path, sizeof path, "anchors[%lld].one_climate", (long long)i);
+    if (st == LLAP_OK && ll_json_has(j, path)) st = ll_json_bool(j, path, &c->one_climate);
+    snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
     if (st == LLAP_OK) st = get_holidays(j, i, c, &terms);
     if (st == LLAP_OK) st = get_profile(j, i, (int32_t)terms, &c->profile);
     if (st == LLAP_OK && c->profile.daily == 0) st = get_periods(j, i, (int32_t)terms, &c->periods);
@@ -348,10 +353,11 @@ llap_status anchor_file_get_chain(const ll_tensors *t, const ll_json *j, int64_t
     c->n_series = (size_t)n_entities;
     llap_status   st = get_chain_numbers(j, i, c);
     const int64_t shape[2] = { n_entities + 1, c->n_climate };
+    const int64_t climates[2] = { c->one_climate ? 1 : shape[0], c->n_climate };
     if (st == LLAP_OK) st = anchor_file_get_tensor(t, i, "scale", "mean", 1, shape, &c->mu);
     if (st == LLAP_OK) st = anchor_file_get_tensor(t, i, "scale", "std", 1, shape, &c->sd);
     if (st == LLAP_OK && c->n_climate > 0)
-        st = anchor_file_get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
+        st = anchor_file_get_tensor(t, i, "scale", "climate", 2, climates, &c->climate);
     if (st == LLAP_OK && c->holidays != NULL) st = get_holiday_days(t, i, c->holidays);
     if (st == LLAP_OK && c->curve != LL_CURVE_CLIPPED) st = get_free(t, j, i, shape, c);
     for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)

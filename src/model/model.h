@@ -33,7 +33,8 @@
  *     scale.i.low, high, glitch        range of training and limits of glitches; absent where
  *                                      values are clipped, as in files of before
  *     scale.i.y_mean, y_std            of the values, where mean and std are of their logarithms
- *     scale.i.climate                  [entities + 1,terms], absent without a climate
+ *     scale.i.climate                  [entities + 1,terms], or [1,terms] where all have one;
+ *                                      absent without a climate
  *     scale.i.loose                    variances of levels that static inputs told
  *     anchor.i.loadings                [entities,rank], absent where entities are not linked
  *     anchor.i.known                   [terms], effects of known inputs, absent without

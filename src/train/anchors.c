@@ -164,11 +164,12 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->chain.gap = daily ? (double)f->step / (double)LL_NS_PER_HOUR : 0;
     /* Entities to come have no statistics of their own, so nobody has. */
     how->chain.pooled = f->by_entity;
+    how->chain.one_climate = recipe->one_climate;
     how->chain.curve = LL_CURVE_TAILS;
     how->near = daily ? 24 : how->spec.horizon / 7;
     how->middle = daily ? 72 : how->spec.horizon * 3 / 7;
-    how->link = o->link && !f->by_entity;
-    how->neighbours_series = !f->by_entity;
+    how->link = o->link && !f->by_entity && !recipe->one_climate;
+    how->neighbours_series = !f->by_entity && !recipe->one_climate;
     how->seed = (uint64_t)o->seed;
     how->known = f->n_known > 0 || o->holidays != NULL;
     how->statics = f->n_statics > 0;

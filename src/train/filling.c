@@ -78,11 +78,12 @@ static llap_status make_filling(const llap_model *m, const llap_panel *p, const 
                                 const int64_t *target, int64_t n, ll_filling **out)
 {
     const ll_model_frame *f = &m->frame;
-    const bool            joint = !f->by_entity && f->n_entities > 1 && f->n_entities <= ENTITIES;
-    const int64_t         near = !joint                         ? 0
-                                 : f->n_entities > LL_FILL_NEAR ? LL_FILL_NEAR
-                                                                : f->n_entities - 1;
-    llap_status           st = ll_filling_create(n, joint ? f->n_entities : 0, near, out);
+    const bool            joint =
+        !f->by_entity && p->whole == NULL && f->n_entities > 1 && f->n_entities <= ENTITIES;
+    const int64_t near = !joint                         ? 0
+                         : f->n_entities > LL_FILL_NEAR ? LL_FILL_NEAR
+                                                        : f->n_entities - 1;
+    llap_status   st = ll_filling_create(n, joint ? f->n_entities : 0, near, out);
     for (int64_t v = 0; v < n && st == LLAP_OK; v++) {
         const char *name = p->var[column[v]];
         (*out)->target[v] = target[v];

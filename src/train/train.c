@@ -16,6 +16,7 @@
 #include "train/run/config.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
+#include "train/sample.h"
 #include "train/stack.h"
 #include "train/stack_diffusion.h"
 #include "train/training_set.h"
@@ -163,7 +164,8 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     doing d = { *l, *o, config };
     say_plan(l, o->log);
     llap_status st = fit_anchors(run, p, o, l, out);
-    if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
+    /* of a sample, nothing is said about single entities */
+    if (st == LLAP_OK && p->whole == NULL) st = ll_train_joint(*out, p, l->var, o->log);
     if (st == LLAP_OK) st = ll_train_filling(*out, run, p, l->var, o);
     if (st == LLAP_OK) st = train_networks(&d, *out, run, f, p);
     const bool alone = d.l.recipe.alone;
@@ -194,6 +196,7 @@ static llap_status train(const llap_panel *panel, const llap_train_opts *o, cons
     ll_train_plan l;
     llap_status   st = ll_train_plan_init(panel, o, &l);
     if (st == LLAP_OK) st = ll_train_plan_read(&l, config);
+    l.recipe.anchor.one_climate = panel->whole != NULL;
     if (st == LLAP_OK)
         st = l.reference ? ll_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
                          : train_default(panel, o, config, &l, out);
@@ -205,14 +208,17 @@ llap_status ll_train_check(const llap_panel *panel, const llap_train_opts *o)
 {
     llap_train_opts all;
     ll_json        *config = NULL;
+    llap_panel     *some = NULL;
     ll_train_plan   l;
     llap_status     st = ll_panel_verify_all(panel);
     if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
+    if (st == LLAP_OK) st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
     if (st == LLAP_OK) {
-        st = ll_train_plan_init(panel, &all, &l);
+        st = ll_train_plan_init(some == NULL ? panel : some, &all, &l);
         if (st == LLAP_OK) st = ll_train_plan_read(&l, config);
         ll_train_plan_deinit(&l);
     }
+    llap_panel_destroy(some);
     ll_json_destroy(config);
     return st;
 }
@@ -221,10 +227,18 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
 {
     llap_train_opts all;
     ll_json        *config = NULL;
+    llap_panel     *some = NULL;
     *out = NULL;
     llap_status st = ll_panel_verify_all(panel);
     if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
-    if (st == LLAP_OK) st = train(panel, &all, config, out);
+    if (st == LLAP_OK) st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
+    if (st == LLAP_OK) st = train(some == NULL ? panel : some, &all, config, out);
+    if (st == LLAP_OK && some != NULL) st = ll_train_widen(*out, panel, some);
+    if (st != LLAP_OK) {
+        llap_model_destroy(*out);
+        *out = NULL;
+    }
+    llap_panel_destroy(some);
     ll_json_destroy(config);
     return st;
 }

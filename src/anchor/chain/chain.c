@@ -90,7 +90,7 @@ double ll_chain_climate(const ll_chain *c, size_t e, double t)
     if (c->curve == LL_CURVE_COUNTS) return chain_count_mean(c, e, t);
     if (c->n_climate == 0) return 0.0;
     assert(c->n_climate <= LL_CLIMATE_ROOM && c->climate != NULL);
-    const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
+    const double *coef = ll_chain_coefficients(c, e);
     double        term[LL_CLIMATE_ROOM], sum = 0.0;
     chain_terms(c, t, term);
     for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];

@@ -116,9 +116,10 @@ int32_t ll_periods_count(const ll_periods *p); /* terms: 1, sin and cos of each 
 void    ll_periods_terms(const ll_periods *p, double t, double *out);
 
 typedef struct ll_chain_opts {
-    ll_curve curve;      /* else than clipped: glitches are left out, z_clip and tail not read;
-                          * log: nor is transform */
-    bool         pooled; /* one mu and sd (and climate) for all series */
+    ll_curve curve;           /* else than clipped: glitches are left out, z_clip and tail not read;
+                               * log: nor is transform */
+    bool         pooled;      /* one mu and sd (and climate) for all series */
+    bool         one_climate; /* one climate, though each has its own mu and sd */
     ll_transform transform;
     bool         climate; /* daily and weekly terms; annual ones where training spans two years */
     bool         profile; /* a weekly profile in the place of a climate's few terms */
@@ -178,15 +179,16 @@ typedef struct ll_chain {
     bool     log1p, asinh; /* of y, instead of Yeo-Johnson */
     double  z_lo, z_hi; /* answers are held within, where clipped: least training z - 0.2, z_clip */
     int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile or of periods; then holidays */
-    ll_weekly        profile;  /* daily 0: the few terms, or */
-    ll_periods       periods;  /* n > 0: these */
-    double          *climate;  /* [n_series + 1,n_climate] */
-    double           r_s;      /* 1 without a climate */
-    ll_holiday_list *holidays; /* in the climate, owned; NULL: none */
-    ll_known        *known;    /* effects of known inputs, owned; NULL: none */
-    ll_statics      *statics;  /* what static inputs tell, owned; NULL: nothing */
-    double          *loose;    /* variance in u of the levels that they told; NULL: 0 */
-    size_t           n_more;   /* rows of mu, sd, rate and loose behind the pooled one */
+    ll_weekly        profile;     /* daily 0: the few terms, or */
+    ll_periods       periods;     /* n > 0: these */
+    bool             one_climate; /* of all series: */
+    double          *climate;     /* [n_climate]; else [n_series + 1,n_climate] */
+    double           r_s;         /* 1 without a climate */
+    ll_holiday_list *holidays;    /* in the climate, owned; NULL: none */
+    ll_known        *known;       /* effects of known inputs, owned; NULL: none */
+    ll_statics      *statics;     /* what static inputs tell, owned; NULL: nothing */
+    double          *loose;       /* variance in u of the levels that they told; NULL: 0 */
+    size_t           n_more;      /* rows of mu, sd, rate and loose behind the pooled one */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a
@@ -200,6 +202,19 @@ void        ll_chain_destroy(ll_chain *c); /* NULL is fine */
 llap_status ll_chain_more(const ll_chain *c, const ll_static_column *column, const size_t *which,
                           size_t n, ll_chain **out);
 void        ll_chain_more_destroy(ll_chain *c); /* NULL is fine */
+
+/* A chain that was fitted on some series becomes one of n, all as the pooled one: with one climate;
+ * then takes what the training rows of series e say of its own level, spread, range and glitches.
+ * No series of it may have static inputs of its own. */
+llap_status ll_chain_widen(ll_chain *c, size_t n);
+llap_status ll_chain_take(ll_chain *c, size_t e, const ll_series *train);
+
+/* The coefficients of a series. */
+static inline const double *ll_chain_coefficients(const ll_chain *c, size_t e)
+{
+    const size_t row = c->one_climate ? 0 : e < c->n_series ? e : c->n_series;
+    return c->climate + row * (size_t)c->n_climate;
+}
 
 /* Row of mu, sd, rate and loose. */
 static inline size_t ll_chain_row(const ll_chain *c, size_t e)

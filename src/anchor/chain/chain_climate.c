@@ -70,7 +70,7 @@ static void fit_climate_coefficients(ll_chain *c, const chain_values *v, bool po
         }
         for (int j = 0; j < n * n; j++) all.A[j] += own.A[j];
         for (int j = 0; j < n; j++) all.b[j] += own.b[j];
-        ridge(c, &own, c->climate + e * (size_t)n);
+        if (!pooled) ridge(c, &own, c->climate + e * (size_t)n);
     }
     double *together = c->climate + c->n_series * (size_t)n;
     ridge(c, &all, together);
@@ -115,10 +115,11 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
     c->r_s = 1.0;
     if (!o->climate && !known) return LLAP_OK;
     llap_status st = o->climate ? set_terms(c, v, o) : LLAP_OK;
+    const bool pooled = o->pooled || o->one_climate;
     if (st == LLAP_OK && (known || c->holidays != NULL))
-        st = chain_fit_known(c, v, &o->known, o->pooled);
-    else if (st == LLAP_OK && c->profile.daily > 0) st = chain_fit_profile(c, v, o->pooled);
-    else if (st == LLAP_OK) fit_climate_coefficients(c, v, o->pooled);
+        st = chain_fit_known(c, v, &o->known, pooled);
+    else if (st == LLAP_OK && c->profile.daily > 0) st = chain_fit_profile(c, v, pooled);
+    else if (st == LLAP_OK) fit_climate_coefficients(c, v, pooled);
     if (st != LLAP_OK) return st;
     double mean = 0.0, var = 0.0;
     size_t e = 0;

@@ -63,9 +63,8 @@ void ll_chain_components_at(const ll_chain *c, size_t e, const ll_inputs *in, do
     *out = (ll_chain_components){ 0 };
     assert(c->curve != LL_CURVE_COUNTS);
     if (c->n_climate > 0) {
-        const double *coef =
-            c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
-        double usual, shift;
+        const double *coef = ll_chain_coefficients(c, e);
+        double        usual, shift;
         out->level = coef[0];
         if (c->periods.n > 0) periods(c, coef, t, out);
         else calendar(c, coef, t, out);

@@ -1,5 +1,6 @@
 #include "anchor/chain/chain_climate.h"
 #include "anchor/chain/chain_kinds.h"
+#include "anchor/chain/chain_scale.h"
 #include "anchor/chain/chain_static.h"
 #include "anchor/chain/glitch.h"
 #include "anchor/chain/quantile.h"
@@ -47,6 +48,14 @@ static void set_scale(ll_chain *c, size_t e, moments m)
     assert(e <= c->n_series && m.var >= 0.0);
     c->mu[e] = m.mean;
     c->sd[e] = m.var > 0.0 ? sqrt(m.var) : 1.0;
+}
+
+void chain_scale_of(const ll_series *s, double *mu, double *sd)
+{
+    const moments m = moments_of(s, 0, 1, -INFINITY, INFINITY);
+    assert(m.n > 0.0);
+    *mu = m.mean;
+    *sd = m.var > 0.0 ? sqrt(m.var) : 1.0;
 }
 
 static void fit_scale(ll_chain *c, const ll_series *s, bool pooled)

@@ -144,7 +144,7 @@ llap_status chain_fit_profile(ll_chain *c, const chain_values *v, bool pooled)
         for (; i < v->ends[e]; i++) add_row(c->profile, v->t[i], v->x[i], bins);
         add_bins(c->profile, &f, bins, own, own + n * n);
         for (size_t k = 0; k < size; k++) all[k] += own[k];
-        ridge(c->profile, f.n, own, own + n * n, c->climate + e * n);
+        if (!pooled) ridge(c->profile, f.n, own, own + n * n, c->climate + e * n);
     }
     double *together = c->climate + c->n_series * n;
     if (ok) ridge(c->profile, f.n, all, all + n * n, together);

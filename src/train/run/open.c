@@ -19,9 +19,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Names, times, values and what was observed. */
+/* Names, times, values and what was observed; of all entities, where p is a sample of them. */
 static uint64_t hash_panel(const llap_panel *p)
 {
+    if (p->whole != NULL) p = p->whole;
     const size_t n_cells = (size_t)(p->n_rows * p->n_vars);
     uint64_t     h = ll_hash(0, p->start, (size_t)(p->n_entities + 1) * sizeof *p->start);
     for (int64_t e = 0; e < p->n_entities; e++)

@@ -24,6 +24,8 @@ typedef struct ll_recipe_anchor {
     int64_t cycles;              /* of any length, tried beside the clock's; 0: none are */
     int64_t valid_rows;          /* windows that choices are made on, at most */
     int64_t points; /* readings that contexts of more than twice as many are thinned to; 0: none */
+    bool    one_climate; /* entities are a sample: they share a climate and tell nothing of each
+                            other; not of a configuration */
 } ll_recipe_anchor;
 
 /* What all stages have. Checks are looks at validation. */
