@@ -43,6 +43,7 @@
 
 #include <llapdiff/log.h>
 #include <llapdiff/progress.h>
+#include <llapdiff/ranks.h>
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>
 #include <llapdiff/version.h>

@@ -132,19 +132,28 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 {
     const train_options   *all = opts;
     const llap_train_opts *o = &all->train;
+    int                    rank, size;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
     if (o->from != NULL && strcmp(o->from, "-") == 0)
         return cli_usage("train", "--from is read more than once: give a file, not -");
     signal(SIGPIPE, SIG_IGN); /* what is trained outlives who reads about it */
+    llap_status st = llap_ranks_join(&rank, &size);
+    if (st != LLAP_OK) return st;
+    cli_common quiet = *common; /* of several processes the first one speaks and writes */
+    if (rank > 0) {
+        quiet.quiet = 1;
+        quiet.log.sink = NULL;
+        common = &quiet;
+    }
     say_idle(common, o);
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     char       *text = NULL, *state = NULL;
     char       *also[] = { (char *)o->parts, (char *)common->config, (char *)o->network,
                            (char *)o->training };
-    llap_status st = cli_spare("train", o->output, n, operands);
+    st = cli_spare("train", o->output, n, operands);
     if (st == LLAP_OK) st = cli_spare("train", o->output, 4, also);
     if (st == LLAP_OK) st = cli_spare("train", o->history, n, operands);
     if (st == LLAP_OK) st = cli_spare("train", o->history, 4, also);
@@ -155,10 +164,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = cli_read_panel(common, &all->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
-    if (st == LLAP_OK) st = llap_model_save(model, o->output);
-    if (st == LLAP_OK && state != NULL && !cli_same_file(state, o->output))
+    if (st == LLAP_OK && rank == 0) st = llap_model_save(model, o->output);
+    if (st == LLAP_OK && size == 1 && state != NULL && !cli_same_file(state, o->output))
         (void)remove(state); /* the model is safe now */
-    if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
+    if (st == LLAP_OK && rank == 0 && strcmp(o->output, "-") != 0) {
         st = llap_model_describe(model, common->json, &text);
         if (st == LLAP_OK) cli_print_text(common, text);
     }

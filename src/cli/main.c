@@ -208,5 +208,7 @@ int main(int argc, char **argv)
         fputs("llapdiff: standard output: cannot be written\n", stderr);
         st = LLAP_EIO;
     }
-    return st == LLAP_OK ? cli_exit_code : llap_status_exit_code(st);
+    const int code = st == LLAP_OK ? cli_exit_code : llap_status_exit_code(st);
+    llap_ranks_leave(code);
+    return code;
 }

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "stack/pool.h"
 #include "train/budget.h"
+#include "train/stack_ranks.h"
 #include "train/stack_set.h"
 
 #include <assert.h>
@@ -444,14 +445,17 @@ static void drop_idle(ll_stack *s)
 static llap_status train_members(ll_training_run *run, ll_stack_set *f, const llap_train_opts *o,
                                  const ll_recipe_stack *how, const ll_backend *backend)
 {
-    const size_t each = (size_t)f->n * LL_STACK_LEVELS;
-    const size_t inputs = (size_t)f->stack->layout.inputs;
-    double      *moves = ll_new(LL_STACK_KINDS, each * sizeof *moves);
-    double      *without = ll_new(LL_STACK_KINDS, inputs * sizeof *without);
-    llap_status  st = moves == NULL || without == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const size_t    each = (size_t)f->n * LL_STACK_LEVELS;
+    const size_t    inputs = (size_t)f->stack->layout.inputs;
+    double         *moves = ll_new(LL_STACK_KINDS, each * sizeof *moves);
+    double         *without = ll_new(LL_STACK_KINDS, inputs * sizeof *without);
+    llap_status     st = moves == NULL || without == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const ll_ranks *ranks = ll_ranks_joined();
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
-        st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each,
-                          without + (size_t)k * inputs);
+        if (ll_ranks_mine(ranks, k))
+            st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each,
+                              without + (size_t)k * inputs);
+    if (st == LLAP_OK) st = ll_stack_share_out(ranks, f, moves, without);
     if (st == LLAP_OK) st = settle(f, moves, how->shrink);
     if (st == LLAP_OK) settle_costs(f->stack, without);
     ll_free(moves);

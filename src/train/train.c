@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "data/pack.h"
+#include "ranks/ranks.h"
 #include "train/anchors.h"
 #include "train/budget.h"
 #include "train/fill_choice.h"
@@ -22,6 +23,7 @@
 #include "train/training_set.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* The run with its state and log, before anything is fitted; with networks also what they are
  * trained on. Too little room for its states is said here. */
@@ -190,13 +192,43 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
-static llap_status train(const llap_panel *panel, const llap_train_opts *o, const ll_json *config,
+/* Several ranks train one model: on the same data, with the same options, none of which depends on
+ * the time that one of them takes. The first one tells of it; states are those of one process. */
+static llap_status meet_ranks(const llap_panel *p, llap_train_opts *o, const ll_json *config,
+                              const ll_train_plan *l)
+{
+    const ll_ranks *r = ll_ranks_joined();
+    char           *text = NULL, name[LL_MODEL_RUN + 1] = "";
+    if (r == NULL) return LLAP_OK;
+    if (o->budget != NULL)
+        return ll_fail(LLAP_EOPTION, "budget: is for one process, and this is one of %d", r->size);
+    if (o->resume)
+        return ll_fail(LLAP_EOPTION, "resume: is for one process: %d keep no state", r->size);
+    if (!l->recipe.stacked)
+        ll_logf(o->log, LLAP_LOG_WARNING,
+                "ranks: only the members of a stack are shared out; each of %d does all of this",
+                r->size);
+    o->state = NULL;
+    if (r->rank > 0) {
+        o->log = NULL;
+        o->history = NULL;
+        o->progress = (llap_progress){ 0 };
+    }
+    llap_status st = ll_train_options_text(o, config, &l->recipe, &text);
+    if (st == LLAP_OK) st = ll_training_run_name(p, o, &l->frame, text, name);
+    ll_free(text);
+    return st == LLAP_OK ? ll_ranks_agree(r, strtoull(name, NULL, 16), "other data or options")
+                         : st;
+}
+
+static llap_status train(const llap_panel *panel, llap_train_opts *o, const ll_json *config,
                          llap_model **out)
 {
     ll_train_plan l;
     llap_status   st = ll_train_plan_init(panel, o, &l);
     if (st == LLAP_OK) st = ll_train_plan_read(&l, config);
     l.recipe.anchor.one_climate = panel->whole != NULL;
+    if (st == LLAP_OK) st = meet_ranks(panel, o, config, &l);
     if (st == LLAP_OK)
         st = l.reference ? ll_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
                          : train_default(panel, o, config, &l, out);

@@ -193,8 +193,9 @@ static llap_status list_facts(ll_fact_list *l, const llap_panel *p, const llap_t
 
 /* A name for the run: a hash of what the model says of its training, and of what it does not say:
  * the data, the parts of entities, the model that it starts from. */
-static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
-                            const char *text, char name[LL_MODEL_RUN + 1])
+llap_status ll_training_run_name(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_model_frame *f, const char *text,
+                                 char name[LL_MODEL_RUN + 1])
 {
     uint64_t    from, dates = 0, statics = 0;
     llap_status st = hash_file(o->from, &from);
@@ -212,7 +213,7 @@ static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const
 
 llap_status ll_training_run_sign(const llap_panel *p, const llap_train_opts *o, llap_model *m)
 {
-    return name_run(p, o, &m->frame, m->training, m->run);
+    return ll_training_run_name(p, o, &m->frame, m->training, m->run);
 }
 
 /* Are they the same but for what a budget decides? */
@@ -242,7 +243,7 @@ static bool is_within_budget(const llap_panel *p, const llap_train_opts *o, cons
 {
     char     name[LL_MODEL_RUN + 1];
     ll_json *own = NULL, *asked = NULL;
-    if (o->budget == NULL || name_run(p, o, f, m->training, name) != LLAP_OK ||
+    if (o->budget == NULL || ll_training_run_name(p, o, f, m->training, name) != LLAP_OK ||
         strcmp(name, m->run) != 0)
         return false;
     const bool same =
@@ -294,7 +295,7 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
     *out = NULL;
     *finished = NULL;
     llap_status st = list_facts(&l, p, o, f, job->network, job->recipe);
-    if (st == LLAP_OK) st = name_run(p, o, f, job->text, run);
+    if (st == LLAP_OK) st = ll_training_run_name(p, o, f, job->text, run);
     if (st == LLAP_OK) st = find_finished(p, o, f, job->text, run, finished);
     how.finished = *finished != NULL;
     if (st == LLAP_OK) st = ll_training_run_create(&how, l.fact, l.n, out);

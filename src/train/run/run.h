@@ -143,6 +143,10 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
                                  ll_training_run **out, llap_model **finished);
 /* The model is of the run that its own options (m->training) describe: where a budget left
  * something out, of that which was asked for the rest. */
+/* Which training it is: data and options, text as ll_train_options_text has them. */
+llap_status ll_training_run_name(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_model_frame *f, const char *text,
+                                 char name[LL_MODEL_RUN + 1]);
 llap_status ll_training_run_sign(const llap_panel *p, const llap_train_opts *o, llap_model *m);
 
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
