@@ -115,7 +115,7 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
     c->r_s = 1.0;
     if (!o->climate && !known) return LLAP_OK;
     llap_status st = o->climate ? set_terms(c, v, o) : LLAP_OK;
-    const bool pooled = o->pooled || o->one_climate;
+    const bool  pooled = o->pooled || o->one_climate;
     if (st == LLAP_OK && (known || c->holidays != NULL))
         st = chain_fit_known(c, v, &o->known, pooled);
     else if (st == LLAP_OK && c->profile.daily > 0) st = chain_fit_profile(c, v, pooled);
