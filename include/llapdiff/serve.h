@@ -28,6 +28,9 @@ typedef struct llap_serve_opts {
     const char *tokens;   /* file of who may do what: lines "NAME read|write|admin TOKEN" */
     int         insecure; /* anyone may read and write, whoever reaches the port */
     const char *certificate, *key; /* PEM files: HTTPS */
+    const char *store;             /* where readings of streams are kept: a file of SQLite, or
+                                    * "postgresql://..."; NULL: there are no streams */
+    const char *keep;              /* how long, "90d"; NULL: for ever */
     /* limits */
     int64_t max_body;        /* MB of one request, also once it is unpacked; 0: 64 */
     int64_t max_upload;      /* MB of a model; 0: 512 */

@@ -124,6 +124,11 @@ LLAP_API llap_status llap_stream_quantiles(const llap_stream *s, const char *ent
 /* Everything that is needed to go on: the same rows give the same answers and the same file again.
  * One safetensors file that names the model by a hash; written as a whole or not at all. */
 LLAP_API llap_status llap_stream_save(const llap_stream *s, const char *path);
+/* The bytes of that file. Caller owns *bytes (llap_text_free). */
+LLAP_API llap_status llap_stream_save_memory(const llap_stream *s, char **bytes, size_t *n);
+/* Of such bytes, which are borrowed until it returns. */
+LLAP_API llap_status llap_stream_restore_memory(const llap_model *m, const void *bytes, size_t n,
+                                                const llap_stream_opts *o, llap_stream **out);
 /* Caller owns *out; o->like is not looked at. LLAP_EFORMAT: not a stream, one of another model, or
  * one that contradicts itself: the detail names what. */
 LLAP_API llap_status llap_stream_restore(const llap_model *m, const char *path,

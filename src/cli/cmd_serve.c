@@ -13,6 +13,8 @@ static const cli_row rows[] = {
     SERVE("insecure", 0, NULL),
     SERVE("certificate", 0, "FILE"),
     SERVE("key", 0, "FILE"),
+    SERVE("store", 0, "FILE|URL"),
+    SERVE("keep", 0, "DURATION"),
     SERVE("max_body", 0, "MB"),
     SERVE("max_upload", 0, "MB"),
     SERVE("max_header", 0, "KB"),
@@ -77,7 +79,9 @@ const cli_command cmd_serve = {
     .text =
         "Serves trained models: POST /v1/models/NAME/forecast, impute or detect with data\n"
         "as CSV or JSON (gzip too) gives what the program gives for it, as JSON or CSV.\n"
-        "NAME is the file's without folder and .safetensors, or as NAME=FILE says.\n"
+        "NAME is the file's without folder and .safetensors, or as NAME=FILE says. With\n"
+        "--store POST /v1/streams/NAME/readings takes readings as they arrive, answered\n"
+        "when they are durable, and GET .../forecast, history and events tell of them.\n"
         "/openapi.json lists everything, /metrics counts it, /v2/health/ready says that\n"
         "it is there. Listens on this machine alone unless --tokens says who else may\n"
         "come. Prints its port, and a JSON line for each request on standard error.\n"

@@ -234,6 +234,8 @@ static const llap_option serve_options[] = {
     OPTION_FLAG(insecure, "anyone who reaches the port may read and write"),
     OPTION_TEXT(FILE, certificate, NULL, "PEM file: HTTPS, with its key"),
     OPTION_TEXT(FILE, key, NULL, "PEM file of the certificate's key"),
+    OPTION_TEXT(TEXT, store, NULL, "where readings that arrive are kept: a file of SQLite, or postgresql://..."),
+    OPTION_TEXT(TEXT, keep, NULL, "how long readings are kept: 90d (default: for ever)"),
     OPTION_INTEGER(max_body, "64", 1, 4096, "MB of a request, also once it is unpacked"),
     OPTION_INTEGER(max_upload, "512", 1, 65536, "MB of a model that is uploaded"),
     OPTION_INTEGER(max_header, "16", 4, 1024, "kB of request line and headers"),

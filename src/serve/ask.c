@@ -18,7 +18,7 @@ static ll_served *model_of(ll_request *r)
 }
 
 /* JSON or CSV, as the client likes it. Takes the answer. */
-static llap_status put_answer(ll_request *r, llap_answer *a)
+llap_status ll_reply_answer(ll_request *r, llap_answer *a)
 {
     const int   type = ll_accepts(r->accept, tables);
     char       *text = NULL;
@@ -59,7 +59,7 @@ llap_status ll_answer_forecast(ll_request *r)
     llap_status        st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
     if (st == LLAP_OK) st = check_samples(r, o.samples);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
-    if (st == LLAP_OK) st = put_answer(r, a);
+    if (st == LLAP_OK) st = ll_reply_answer(r, a);
     llap_panel_destroy(p);
     ll_served_release(m);
     return st;
@@ -77,7 +77,7 @@ llap_status ll_answer_impute(ll_request *r)
     llap_status      st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
     if (st == LLAP_OK) st = check_samples(r, o.samples);
     if (st == LLAP_OK) st = llap_impute(m->model, p, &o, &a);
-    if (st == LLAP_OK) st = put_answer(r, a);
+    if (st == LLAP_OK) st = ll_reply_answer(r, a);
     llap_panel_destroy(p);
     ll_served_release(m);
     return st;

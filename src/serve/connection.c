@@ -258,7 +258,8 @@ static unsigned int answer(ll_request *r)
     }
     phase(r, LL_PHASE_WORK, 0);
     mhd->suspend_connection(r->connection);
-    if (!ll_workers_take(r->route->where == LL_BY_WRITER ? &s->writers : &s->workers, r)) {
+    if (!ll_workers_take(
+            r->route->where == LL_BY_WRITER && s->streams != NULL ? &s->writers : &s->workers, r)) {
         ll_reply_problem(r, 503, LLAP_EUNAVAILABLE, "%lld requests wait already",
                          (long long)s->o.max_requests);
         mhd->resume_connection(r->connection);

@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "base/rng/rng.h"
 #include "page/page.h"
-#include "serve/request.h"
+#include "serve/streams.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +31,9 @@ llap_status ll_answer_live(ll_request *r)
 llap_status ll_answer_ready(ll_request *r)
 {
     static const char yes[] = "{\"ready\":true}";
+    const llap_status st =
+        r->server->streams == NULL ? LLAP_OK : ll_store_check(r->server->streams->store);
+    if (st != LLAP_OK) return st;
     ll_reply_fixed(r, 200, "application/json", yes, sizeof yes - 1);
     return LLAP_OK;
 }

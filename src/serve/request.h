@@ -126,6 +126,9 @@ llap_status ll_body_unpack(ll_request *r);
 /* Asks whether the time of the request is over: for llap_progress. */
 llap_progress ll_request_progress(ll_request *r);
 
+/* JSON or CSV, as the client likes it. Takes a. */
+llap_status ll_reply_answer(ll_request *r, llap_answer *a);
+
 /* ---- who answers ---- */
 
 llap_status ll_answer_forecast(ll_request *r);

@@ -1,5 +1,5 @@
 /* The table of what is answered. */
-#include "serve/request.h"
+#include "serve/streams.h"
 
 #include <llapdiff/detect.h>
 
@@ -9,6 +9,7 @@ static const char *const json_or_text[] = { "application/json", "text/plain", NU
 static const char *const csv_or_json[] = { "text/csv", "application/json", NULL };
 static const char *const text[] = { "text/plain", NULL };
 static const char *const bytes[] = { "application/octet-stream", NULL };
+static const char *const events[] = { "text/event-stream", NULL };
 static const char *const anything[] = { "*/*", NULL };
 
 /* Of tables of options: what a request may give. Left out is what names a file, a device, or other
@@ -24,6 +25,8 @@ static const char *const forecasting[] = { "only",         "at",        "horizon
                                            "step",         "quantiles", "samples",
                                            "keep_samples", "seed",      "every",
                                            "total",        NULL };
+static const char *const ahead[] = { "only",    "at",           "horizon", "step",  "quantiles",
+                                     "samples", "keep_samples", "seed",    "total", NULL };
 static const char *const imputing[] = { "only",    "quantiles",    "causal", "all",
                                         "samples", "keep_samples", "seed",   NULL };
 static const char *const detecting[] = { "rate", "from", "only", NULL };
@@ -31,6 +34,26 @@ static const char *const detecting[] = { "rate", "from", "only", NULL };
 static const ll_own_parameter series[] = {
     { "series", "what data without a column of entities is called (default: data)",
       "{\"type\":\"string\",\"maxLength\":255}" },
+    { NULL, NULL, NULL },
+};
+
+static const ll_own_parameter arriving[] = {
+    { "model", "of a new stream: its model (default: the one of its name, or the only one)",
+      "{\"type\":\"string\",\"maxLength\":64}" },
+    { "series", "what data without a column of entities is called (default: data)",
+      "{\"type\":\"string\",\"maxLength\":255}" },
+    { NULL, NULL, NULL },
+};
+static const ll_own_parameter past[] = {
+    { "entity", "only of this one", "{\"type\":\"string\",\"maxLength\":255}" },
+    { "from", "no earlier rows", "{\"type\":\"string\"}" },
+    { "to", "rows before this time", "{\"type\":\"string\"}" },
+    { "limit", "readings at most (default: 10000)",
+      "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000000}" },
+    { NULL, NULL, NULL },
+};
+static const ll_own_parameter listening[] = {
+    { "forecasts", "false: alarms alone", "{\"type\":\"boolean\"}" },
     { NULL, NULL, NULL },
 };
 
@@ -52,7 +75,7 @@ const ll_route ll_routes[] = {
     { .method = "GET", .path = "/v2/health/live", .run = ll_answer_live, .id = "live",
       .summary = "whether the server runs", .gives = json,
       .schema = "{\"type\":\"object\",\"required\":[\"live\"],\"properties\":{\"live\":{\"type\":\"boolean\"}}}" },
-    { .method = "GET", .path = "/v2/health/ready", .run = ll_answer_ready, .id = "ready",
+    { .method = "GET", .path = "/v2/health/ready", .where = LL_BY_WRITER, .run = ll_answer_ready, .id = "ready",
       .summary = "whether it answers", .gives = json,
       .schema = "{\"type\":\"object\",\"required\":[\"ready\"],\"properties\":{\"ready\":{\"type\":\"boolean\"}}}" },
     { .method = "GET", .path = "/metrics", .right = LL_RIGHT_READ, .run = ll_answer_metrics, .id = "metrics",
@@ -76,6 +99,19 @@ const ll_route ll_routes[] = {
     { .method = "POST", .path = "/v1/models/{model}/detect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_detect,
       .id = "detect", .summary = "what is unusual in the data in the request", .takes = csv_or_json, .gives = json_or_text, .schema = OBJECT,
       .own = series, .parameters = { { llap_detect_options, detecting }, { llap_read_options, reading } } },
+    { .method = "GET", .path = "/v1/streams", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_streams, .id = "streams",
+      .summary = "the streams of readings", .gives = json, .schema = OBJECT },
+    { .method = "GET", .path = "/v1/streams/{stream}", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream, .id = "stream",
+      .summary = "one of them", .gives = json, .schema = OBJECT },
+    { .method = "POST", .path = "/v1/streams/{stream}/readings", .right = LL_RIGHT_WRITE, .where = LL_BY_WRITER, .run = ll_answer_readings, .id = "readings",
+      .summary = "takes readings, answered when they are durable; with the header Idempotency-Key a request that is repeated counts once",
+      .takes = csv_or_json, .gives = json, .schema = OBJECT, .own = arriving, .parameters = { { llap_read_options, reading } } },
+    { .method = "GET", .path = "/v1/streams/{stream}/forecast", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream_forecast,
+      .id = "stream_forecast", .summary = "what comes next", .gives = json_or_csv, .schema = ROWS, .parameters = { { llap_forecast_options, ahead } } },
+    { .method = "GET", .path = "/v1/streams/{stream}/history", .right = LL_RIGHT_READ, .where = LL_BY_WRITER, .run = ll_answer_history, .id = "history",
+      .summary = "the readings, by time", .gives = json_or_csv, .schema = ROWS, .own = past },
+    { .method = "GET", .path = "/v1/streams/{stream}/events", .right = LL_RIGHT_READ, .run = ll_answer_events, .id = "events",
+      .summary = "server-sent events: alarm when one begins and ends, forecast when readings came", .gives = events, .own = listening },
     { .run = NULL },
 };
 /* clang-format on */

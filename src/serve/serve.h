@@ -12,9 +12,10 @@
  *   models.c       models by name
  *   ask.c          forecast, impute, detect
  *   plain.c        health, metrics, lists, the page
+ *   streams.h      readings that arrive: streams.c, readings.c, live.c
  *   journal.c      log lines and counters
  *
- * May touch: base, base/json, base/rng, data, page. */
+ * May touch: base, base/json, base/time, base/rng, data, predict/tables, stream, store, page. */
 #ifndef LL_SERVE_SERVE_H
 #define LL_SERVE_SERVE_H
 
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 
 struct ll_request;
+struct ll_streams;
 struct ll_route;
 
 /* ---- who may do what ---- */
@@ -159,11 +161,13 @@ struct llap_server {
     ll_tokens         *tokens; /* NULL: everyone may, within what the address allows */
     ll_connection     *connections;
 
-    ll_models   models;
-    ll_workers  workers, writers; /* writers wait for the store */
-    ll_counters counters;
-    pthread_t   ticker;
-    bool        ticking;
+    ll_models          models;
+    ll_workers         workers, writers; /* writers wait for the store */
+    ll_counters        counters;
+    struct ll_streams *streams; /* NULL: there is no store */
+    llap_log           library_log;
+    pthread_t          ticker;
+    bool               ticking;
 
     char  *openapi; /* the document */
     size_t n_openapi;

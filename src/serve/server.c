@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "serve/request.h"
+#include "serve/streams.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100, KEY_MAX = 1 << 20, BACKLOG = 511 };
+enum { TICK_MS = 100, KEY_MAX = 1 << 20, BACKLOG = 511, WRITERS = 32 };
 
 static void sleep_ms(int64_t ms)
 {
@@ -164,7 +164,10 @@ static llap_status start_workers(llap_server *s)
 {
     long n = (long)s->o.workers;
     if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
-    return ll_workers_start(&s->workers, (size_t)(n > 0 ? n : 1), s->o.max_requests);
+    llap_status st = ll_workers_start(&s->workers, (size_t)(n > 0 ? n : 1), s->o.max_requests);
+    if (st == LLAP_OK && s->streams != NULL) /* they wait for the disk, together */
+        st = ll_workers_start(&s->writers, WRITERS, s->o.max_requests);
+    return st;
 }
 
 static llap_status begin(llap_server *s, const char *const *models, size_t n)
@@ -176,6 +179,7 @@ static llap_status begin(llap_server *s, const char *const *models, size_t n)
     if (st == LLAP_OK) st = ll_openapi_text(&s->openapi, &s->n_openapi);
     if (st == LLAP_OK) st = listen_there(s);
     for (size_t i = 0; st == LLAP_OK && i < n; i++) st = ll_models_load(&s->models, models[i]);
+    if (st == LLAP_OK) st = ll_streams_start(s);
     if (st == LLAP_OK) st = start_workers(s);
     if (st == LLAP_OK) st = ll_connections_start(s, &s->daemon);
     if (st == LLAP_OK) st = start_ticker(s);
@@ -229,13 +233,16 @@ void llap_server_stop(llap_server *s)
     if (s->daemon != NULL) {
         ll_journal(s, LLAP_LOG_INFO, "stop", "%lld requests to be answered",
                    (long long)atomic_load(&s->requests));
+        ll_streams_hush(s);
         drain(s);
     }
     ll_workers_stop(&s->workers);
+    ll_workers_stop(&s->writers);
     if (s->daemon != NULL) s->mhd->stop_daemon(s->daemon);
     if (s->older != NULL) s->mhd->stop_daemon(s->older);
     atomic_store(&s->ended, true);
     if (s->ticking) (void)pthread_join(s->ticker, NULL);
+    ll_streams_stop(s);
     if (s->listening >= 0) (void)close(s->listening);
     ll_models_deinit(&s->models);
     ll_free(s->tokens);

@@ -31,6 +31,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 llap_status ll_stream_model_hash(const llap_model *m, char out[LL_STREAM_HASH + 1])
@@ -149,7 +150,8 @@ static llap_status columns_init(columns *c, const llap_stream *s)
     return LLAP_OK;
 }
 
-llap_status llap_stream_save(const llap_stream *s, const char *path)
+/* To the file, or where path is NULL to f. */
+static llap_status save(const llap_stream *s, const char *path, FILE *f)
 {
     const int64_t      E[1] = { s->n };
     ll_tensors_writer *w = NULL;
@@ -166,9 +168,26 @@ llap_status llap_stream_save(const llap_stream *s, const char *path)
     const int64_t shape[2] = { c.n, s->shape.n_vars };
     if (st == LLAP_OK) st = ll_tensors_writer_add(w, "row.value", LL_F32, 2, shape, c.value);
     if (st == LLAP_OK && s->watch != NULL) st = ll_stream_watch_save(s, &watch, w);
-    if (st == LLAP_OK) st = ll_tensors_writer_save(w, ll_file_or_stdout(path));
+    if (st == LLAP_OK)
+        st = path != NULL ? ll_tensors_writer_save(w, ll_file_or_stdout(path))
+                          : ll_tensors_writer_write(w, f);
     ll_tensors_writer_destroy(w);
     columns_deinit(&c);
     ll_watch_tensors_deinit(&watch);
+    return st;
+}
+
+llap_status llap_stream_save(const llap_stream *s, const char *path) { return save(s, path, NULL); }
+
+llap_status llap_stream_save_memory(const llap_stream *s, char **bytes, size_t *n)
+{
+    char *text = NULL;
+    *bytes = NULL;
+    FILE *f = open_memstream(&text, n);
+    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
+    llap_status st = save(s, NULL, f);
+    if (fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
+    if (st == LLAP_OK && (*bytes = ll_strndup(text, *n)) == NULL) st = LLAP_ENOMEM;
+    free(text);
     return st;
 }

@@ -232,6 +232,21 @@ llap_status ll_stream_read(const llap_model *m, const ll_tensors *t, const llap_
     return st;
 }
 
+llap_status llap_stream_restore_memory(const llap_model *m, const void *bytes, size_t n,
+                                       const llap_stream_opts *o, llap_stream **out)
+{
+    ll_tensors *t = NULL;
+    void       *copy = ll_new_aligned(n, 1); /* tensors want their place */
+    *out = NULL;
+    if (copy == NULL) return LLAP_ENOMEM;
+    memcpy(copy, bytes, n);
+    llap_status st = ll_tensors_view(copy, n, "the stream", &t);
+    if (st == LLAP_OK) st = ll_stream_read(m, t, o, out);
+    ll_tensors_close(t);
+    ll_free(copy);
+    return st;
+}
+
 llap_status llap_stream_restore(const llap_model *m, const char *path, const llap_stream_opts *o,
                                 llap_stream **out)
 {

@@ -1,0 +1,262 @@
+/* Readings that arrive, and what there was. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/text.h"
+#include "data/clock.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/times.h"
+#include "serve/streams.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static llap_status no_store(void)
+{
+    return ll_fail(LLAP_EINVAL, "streams need a store: start the server with `store`");
+}
+
+ll_live *ll_live_of(ll_request *r, llap_status *st)
+{
+    ll_live *k = r->server->streams == NULL ? NULL : ll_live_find(r->server, r->name);
+    *st = LLAP_OK;
+    if (r->server->streams == NULL) *st = no_store();
+    else if (k == NULL)
+        *st = ll_fail(LLAP_ENOTFOUND, "no stream '%s': its first readings make it", r->name);
+    return k;
+}
+
+/* ---- readings ---- */
+
+/* Times mean the same, and there is a variable of the stream. Locked. */
+static llap_status check_panel(const ll_live *k, const llap_panel *p)
+{
+    const ll_axis *a = &k->s->axis, *b = &p->axis;
+    if (a->kind != b->kind || (a->kind == LL_AXIS_NUMBER && a->unit_ns != b->unit_ns))
+        return ll_fail(LLAP_EINVAL, "times are of another kind than those of the model '%s'",
+                       k->model_name);
+    for (const char *const *name = llap_stream_variables(k->s); *name != NULL; name++)
+        for (int64_t v = 0; v < p->n_vars; v++)
+            if (strcmp(p->var[v], *name) == 0) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "no column is a variable of the model, such as '%s'",
+                   llap_stream_variables(k->s)[0]);
+}
+
+typedef struct rows {
+    ll_store_row *row;
+    double       *value;
+    int64_t       n;
+} rows;
+
+static llap_status rows_of(const llap_panel *p, rows *out)
+{
+    const size_t V = (size_t)p->n_vars, R = (size_t)p->n_rows;
+    out->row = ll_new(R, sizeof *out->row);
+    out->value = ll_new(R * V, sizeof *out->value);
+    out->n = p->n_rows;
+    if (out->row == NULL || out->value == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
+            double *value = out->value + (size_t)i * V;
+            for (size_t v = 0; v < V; v++) value[v] = (double)p->value[(size_t)i * V + v];
+            out->row[i] = (ll_store_row){ p->entity[e], p->time[i], value };
+        }
+    return LLAP_OK;
+}
+
+static llap_status put_receipt(ll_request *r, const ll_store_receipt *got, int64_t n_rows)
+{
+    ll_json_writer w = { 0 };
+    char          *text = NULL;
+    size_t         n = 0;
+    ll_json_open(&w, NULL, '{');
+    ll_json_put_int(&w, "number", got->number);
+    ll_json_put_int(&w, "rows", n_rows);
+    ll_json_put_bool(&w, "repeated", got->repeated);
+    ll_json_close(&w, '}');
+    const llap_status st = ll_json_finish(&w, &text, &n);
+    if (st == LLAP_OK) ll_reply_take(r, 200, "application/json", text, n);
+    return st;
+}
+
+static llap_status append(ll_request *r, ll_live *k, const llap_panel *p)
+{
+    rows             all = { 0 };
+    ll_store_receipt got = { 0 };
+    const char      *key = r->idempotency_key;
+    llap_status      st = LLAP_OK;
+    if (p->n_rows == 0) st = ll_fail(LLAP_EINVAL, "no row in the body");
+    if (st == LLAP_OK && key != NULL &&
+        (*key == '\0' || strlen(key) > LL_STORE_NAME_MAX ||
+         ll_utf8_prefix(key, strlen(key)) < strlen(key)))
+        st = ll_fail(LLAP_EINVAL, "Idempotency-Key: expected 1 to %d bytes of UTF-8",
+                     LL_STORE_NAME_MAX);
+    if (st == LLAP_OK) st = rows_of(p, &all);
+    if (st == LLAP_OK) {
+        const ll_store_readings what = { k->name, key, p->var, p->n_vars, all.row, all.n };
+        st = ll_store_append(r->server->streams->store, &what, &got);
+    }
+    ll_free(all.row);
+    ll_free(all.value);
+    if (st != LLAP_OK) return st;
+    /* It is durable; whether the stream of the library takes it now or later is no matter. */
+    (void)pthread_mutex_lock(&k->lock);
+    if (ll_live_settle(k, got.number) != LLAP_OK)
+        ll_journal(r->server, LLAP_LOG_WARNING, "stream", "%s: %s", k->name, llap_error_detail());
+    (void)pthread_mutex_unlock(&k->lock);
+    return put_receipt(r, &got, p->n_rows);
+}
+
+/* A few rows tell nothing about what marks a missing value, nor about kinds of columns. */
+llap_status ll_answer_readings(ll_request *r)
+{
+    llap_log       log = ll_journal_log(r->server);
+    llap_read_opts how = { .log = &log, .codes = LLAP_READ_CODES_KEEP };
+    llap_panel    *p = NULL;
+    ll_live       *k = NULL;
+    llap_status    st = r->server->streams == NULL ? no_store() : LLAP_OK;
+    const char    *model = ll_request_argument(r, "model");
+    if (st == LLAP_OK) st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
+    if (st == LLAP_OK) st = ll_live_make(r->server, r->name, model, &k);
+    if (st == LLAP_OK) {
+        (void)pthread_mutex_lock(&k->lock);
+        st = ll_live_settle(k, 0);
+        if (st == LLAP_OK) st = check_panel(k, p);
+        (void)pthread_mutex_unlock(&k->lock);
+    }
+    if (st == LLAP_OK) st = append(r, k, p);
+    llap_panel_destroy(p);
+    return st;
+}
+
+/* ---- history ---- */
+
+typedef struct history {
+    FILE                  *f;
+    const ll_clock_writer *clock;
+    bool                   csv;
+    int64_t                n, most;
+    bool                   more;
+} history;
+
+static void put_json_string(FILE *f, const char *s)
+{
+    ll_json_writer w = { 0 };
+    char          *text = NULL;
+    size_t         n = 0;
+    ll_json_put_string(&w, NULL, s);
+    if (ll_json_finish(&w, &text, &n) == LLAP_OK) fwrite(text, 1, n, f);
+    else fputs("\"\"", f);
+    ll_free(text);
+}
+
+static llap_status put_found(void *user, const ll_store_found *found)
+{
+    history *h = user;
+    char     time[LL_TIMEFMT_TEXT_MAX + 1];
+    size_t   n_time = 0;
+    if (h->n >= h->most) {
+        h->more = true;
+        return LLAP_ECANCELLED; /* enough */
+    }
+    const llap_status st = ll_clock_write(h->clock, found->time, time, &n_time);
+    if (st != LLAP_OK) return st;
+    for (int64_t i = 0; i < found->n; i++, h->n++) {
+        char number[LL_DOUBLE_TEXT];
+        ll_text_double((double)(float)found->value[i], number);
+        if (h->csv) {
+            ll_csv_put_field(h->f, found->entity);
+            fprintf(h->f, ",%.*s,", (int)n_time, time);
+            ll_csv_put_field(h->f, found->variable[i]);
+            fprintf(h->f, ",%.9g\n", found->value[i]);
+            continue;
+        }
+        fprintf(h->f, "%s{\"entity\":", h->n > 0 ? ",\n" : "");
+        put_json_string(h->f, found->entity);
+        fprintf(h->f, ",\"time\":\"%.*s\",\"variable\":", (int)n_time, time);
+        put_json_string(h->f, found->variable[i]);
+        fprintf(h->f, ",\"value\":%.9g}", found->value[i]);
+    }
+    return LLAP_OK;
+}
+
+static llap_status read_time(const ll_axis *axis, const ll_request *r, const char *name,
+                             int64_t *out)
+{
+    const char *text = ll_request_argument(r, name);
+    if (text == NULL) return LLAP_OK;
+    const llap_status st = ll_axis_time_read(axis, text, strlen(text), out);
+    return st == LLAP_OK ? st : ll_fail_in(LLAP_EOPTION, "%s", name);
+}
+
+static llap_status read_most(const ll_request *r, int64_t *most)
+{
+    const char *text = ll_request_argument(r, "limit");
+    char       *end = NULL;
+    *most = 10000;
+    if (text == NULL) return LLAP_OK;
+    *most = strtoll(text, &end, 10);
+    return *text != '\0' && *end == '\0' && *most >= 1 && *most <= 1000000
+               ? LLAP_OK
+               : ll_fail(LLAP_EOPTION, "limit: expected a number in 1..1000000, found '%s'",
+                         ll_text_show(text).text);
+}
+
+static llap_status write_history(ll_request *r, const ll_live *k, const ll_axis *axis, history *h)
+{
+    ll_clock_writer clock;
+    const char     *entity = ll_request_argument(r, "entity");
+    int64_t         from = INT64_MIN, to = INT64_MAX;
+    llap_status     st = read_most(r, &h->most);
+    if (st == LLAP_OK) st = read_time(axis, r, "from", &from);
+    if (st == LLAP_OK) st = read_time(axis, r, "to", &to);
+    if (st == LLAP_OK) st = ll_clock_writer_init(&clock, axis);
+    if (st != LLAP_OK) return st;
+    h->clock = &clock;
+    fputs(h->csv ? "entity,time,variable,value\n" : "[", h->f);
+    st = ll_store_read(r->server->streams->store, k->name, entity, from, to, put_found, h);
+    if (st == LLAP_ECANCELLED && h->more) st = LLAP_OK;
+    if (!h->csv) fputs("]\n", h->f);
+    ll_clock_writer_deinit(&clock);
+    return st;
+}
+
+/* Its strings are the request's: the stream may be made anew meanwhile. */
+static llap_status copy_axis(ll_request *r, const ll_axis *from, ll_axis *to)
+{
+    *to = *from;
+    to->zone = ll_arena_strndup(&r->arena, from->zone, strlen(from->zone));
+    to->format = ll_arena_strndup(&r->arena, from->format, strlen(from->format));
+    to->unit = ll_arena_strndup(&r->arena, from->unit, strlen(from->unit));
+    return to->zone == NULL || to->format == NULL || to->unit == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status ll_answer_history(ll_request *r)
+{
+    llap_status st;
+    ll_axis     axis = { 0 };
+    char       *bytes = NULL, *text = NULL;
+    size_t      n = 0;
+    history     h = { .csv = ll_accepts(r->accept, r->route->gives) == 1 };
+    ll_live    *k = ll_live_of(r, &st);
+    if (st == LLAP_OK) st = ll_query_read(r, &(ll_asked){ 0 });
+    if (st == LLAP_OK) {
+        (void)pthread_mutex_lock(&k->lock);
+        st = ll_live_settle(k, 0);
+        if (st == LLAP_OK) st = copy_axis(r, &k->s->axis, &axis);
+        (void)pthread_mutex_unlock(&k->lock);
+    }
+    if (st == LLAP_OK && (h.f = open_memstream(&bytes, &n)) == NULL)
+        st = ll_fail(LLAP_ENOMEM, "out of memory");
+    if (h.f != NULL) {
+        st = write_history(r, k, &axis, &h);
+        if (fclose(h.f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
+    }
+    if (st == LLAP_OK && (text = ll_strndup(bytes, n)) == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK)
+        ll_reply_take(r, 200, h.csv ? "text/csv; charset=utf-8" : "application/json", text, n);
+    free(bytes);
+    return st;
+}

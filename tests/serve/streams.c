@@ -1,0 +1,159 @@
+/* Readings that arrive at a server: durable when they are answered, and forecasts are those of all
+ * of them at once, also after the server was started again. */
+#include "world.h"
+
+static llap_server *serve_store(const char *store)
+{
+    return serve((llap_serve_opts){ .store = store });
+}
+
+/* Rows from .. to of the data behind its first line. */
+static char *part_of_csv(int64_t from, int64_t to, size_t *n)
+{
+    const char *line = strchr(w.csv, '\n') + 1;
+    char       *text = calloc(1, w.n_csv + 1);
+    *n = (size_t)(line - w.csv);
+    memcpy(text, w.csv, *n);
+    for (int64_t i = 0; *line != '\0'; i++) {
+        const size_t length = strcspn(line, "\n") + 1;
+        if (i >= from && i < to) {
+            memcpy(text + *n, line, length);
+            *n += length;
+        }
+        line += length;
+    }
+    return text;
+}
+
+static int64_t lines_of(const char *text)
+{
+    int64_t n = 0;
+    for (; *text != '\0'; text++) n += *text == '\n';
+    return n;
+}
+
+static reply post_rows(int port, int64_t from, int64_t to, const char *key)
+{
+    char   headers[256] = "Content-Type: text/csv\r\n";
+    size_t n;
+    char  *text = part_of_csv(from, to, &n);
+    if (key != NULL)
+        snprintf(headers, sizeof headers, "Content-Type: text/csv\r\nIdempotency-Key: %s\r\n", key);
+    reply r = ask(port, "POST", "/v1/streams/ward/readings?model=air", headers, text, n);
+    free(text);
+    return r;
+}
+
+/* The library's forecast of all of the data. */
+static char *batch(size_t *n)
+{
+    llap_panel          *p = NULL;
+    llap_answer         *a = NULL;
+    char                *csv = NULL;
+    const llap_read_opts how = { .levels = llap_model_levels(w.model),
+                                 .codes = LLAP_READ_CODES_KEEP };
+    CHECK_OK(llap_panel_read_memory("data", w.csv, w.n_csv, &how, &p));
+    CHECK_OK(llap_forecast(w.model, p, &(llap_forecast_opts){ .horizon = "5h" }, &a));
+    CHECK_OK(llap_answer_csv(a, &csv, n));
+    llap_answer_destroy(a);
+    llap_panel_destroy(p);
+    return csv;
+}
+
+static void check_forecast(int port)
+{
+    size_t n;
+    char  *want = batch(&n);
+    reply  r =
+        ask(port, "GET", "/v1/streams/ward/forecast?horizon=5h", "Accept: text/csv\r\n", NULL, 0);
+    if (r.status != 200 || r.n != n || memcmp(r.body, want, n) != 0)
+        fail_msg("found %d: %.400s\nexpected %.400s", r.status, r.body, want);
+    forget_reply(&r);
+    llap_text_free(want);
+}
+
+static void readings_and_forecasts(void **state)
+{
+    (void)state;
+    const char   *store = in_folder("readings.db");
+    const int64_t n = lines_of(w.csv) - 1;
+    llap_server  *s = serve_store(store);
+    int           port = llap_server_port(s);
+    check_reply(ask(port, "GET", "/v1/streams/ward/forecast", "", NULL, 0), 404, "no stream");
+    check_reply(post_rows(port, 0, n / 2, "first"), 200, "\"number\":1,");
+    check_reply(post_rows(port, 0, n / 2, "first"), 200, "\"repeated\":true");
+    check_reply(post_rows(port, n / 2, n - 20, "second"), 200, "\"number\":2,");
+    for (int64_t i = n - 20; i < n - 1; i++)
+        check_reply(post_rows(port, i, i + 1, NULL), 200, NULL);
+    llap_server_stop(s);
+    s = serve_store(store);
+    port = llap_server_port(s);
+    check_reply(ask(port, "GET", "/v1/streams/ward", "", NULL, 0), 200, "\"appends\":21,");
+    check_reply(post_rows(port, n - 1, n, NULL), 200, "\"number\":22,");
+    check_forecast(port);
+    check_reply(post_rows(port, 0, 1, "first"), 400, "key");
+    check_reply(ask(port, "GET", "/v1/streams", "", NULL, 0), 200, "\"ward\"");
+    reply r =
+        ask(port, "GET", "/v1/streams/ward/history?limit=1000000", "Accept: text/csv\r\n", NULL, 0);
+    assert_int_equal(r.status, 200);
+    assert_true(lines_of(r.body) > n / 2 && lines_of(r.body) <= n + 1);
+    forget_reply(&r);
+    check_reply(ask(port, "GET", "/v1/streams/ward/history?limit=2&entity=s001", "", NULL, 0), 200,
+                "[{\"entity\":\"s001\"");
+    check_reply(ask(port, "GET", "/v1/streams/ward/history?from=now", "", NULL, 0), 400, "from");
+    check_reply(ask(port, "POST", "/v1/streams/ward/readings", "Content-Type: text/csv\r\n",
+                    "time,other\n2024-01-01,1\n", 24),
+                400, "no column");
+    check_reply(ask(port, "POST", "/v1/streams/new/readings?model=none",
+                    "Content-Type: text/csv\r\n", "time,v0\n2024-01-01,1\n", 21),
+                404, "no model");
+    llap_server_stop(s);
+    s = serve((llap_serve_opts){ 0 });
+    check_reply(ask(llap_server_port(s), "GET", "/v1/streams/ward/forecast", "", NULL, 0), 400,
+                "store");
+    llap_server_stop(s);
+}
+
+/* Reads until the text was said, or the connection ends. */
+static bool hear(int fd, const char *text)
+{
+    static char heard[1 << 20];
+    size_t      n = 0;
+    ssize_t     got;
+    while ((got = recv(fd, heard + n, sizeof heard - n - 1, 0)) > 0) {
+        heard[n += (size_t)got] = '\0';
+        if (strstr(heard, text) != NULL) return true;
+    }
+    return false;
+}
+
+static void events_are_heard(void **state)
+{
+    (void)state;
+    static const char request[] =
+        "GET /v1/streams/ward/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    static const char far[] = "entity,time,v0\ns000,2030-01-01T00:00:00Z,1e6\n";
+    llap_server      *s = serve_store(in_folder("readings.db"));
+    const int         port = llap_server_port(s), one = dial(port), two = dial(port);
+    assert_true(put_bytes(one, request, sizeof request - 1) &&
+                put_bytes(two, request, sizeof request - 1));
+    assert_true(hear(one, ": llapdiff") && hear(two, "retry: "));
+    check_reply(ask(port, "POST", "/v1/streams/ward/readings", "Content-Type: text/csv\r\n", far,
+                    sizeof far - 1),
+                200, NULL);
+    assert_true(hear(one, "event: alarm\n"));
+    close(one);
+    assert_true(hear(two, "event: forecast\n"));
+    llap_server_stop(s); /* ends the other */
+    assert_false(hear(two, "nothing more"));
+    close(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readings_and_forecasts),
+        cmocka_unit_test(events_are_heard),
+    };
+    return cmocka_run_group_tests(tests, make_world, remove_world);
+}
