@@ -70,13 +70,17 @@ static double moved(const double *move, double x)
     return x + (move[i] + at * (move[i + 1] - move[i]));
 }
 
-double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y)
+double ll_anchor_score_z(const ll_anchor_model *m, const ll_law *law, double z)
 {
-    const double held = fmin(fmax(y, m->chain->y_min), m->chain->y_max);
-    const double z = ll_chain_z(m->chain, law->series, held);
     const double u = ll_chain_u_given(m->chain, law->series, law->climate, z);
     const double x = (u - law->mean) / law->sd;
     return law->shape == NULL ? x : ll_calibration_unbend(law->shape, x);
+}
+
+double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y)
+{
+    const double held = fmin(fmax(y, m->chain->y_min), m->chain->y_max);
+    return ll_anchor_score_z(m, law, ll_chain_z(m->chain, law->series, held));
 }
 
 double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x)

@@ -190,6 +190,8 @@ double ll_anchor_quantile(const ll_anchor_model *m, size_t series, const ll_law 
 double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x);
 /* The normal score at which the law, without moves, has the value y: the reverse of the first. */
 double ll_anchor_score(const ll_anchor_model *m, const ll_law *law, double y);
+double ll_anchor_score_z(const ll_anchor_model *m, const ll_law *law,
+                         double z); /* of z of the chain */
 
 /* CRPS of a true value, in the unit of scores (ll_chain_unit), by 25 mid-point quantiles, and
  * their mean. */

@@ -60,6 +60,13 @@ static void put_doubles(ll_json_writer *w, const char *key, const double *v, int
     ll_json_close(w, ']');
 }
 
+static void put_flags(ll_json_writer *w, const char *key, const bool *v, int64_t n)
+{
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_int(w, NULL, v[i]);
+    ll_json_close(w, ']');
+}
+
 /* Of each input: "", "sin" or "cos"; and by what it is multiplied. */
 static void put_turns(ll_json_writer *w, const ll_stack *s)
 {
@@ -99,6 +106,7 @@ void ll_stack_write(ll_json_writer *w, const ll_stack *s)
     put_doubles(w, "mean", s->mean, V);
     put_doubles(w, "sd", s->sd, V);
     put_doubles(w, "limit", s->limit, V);
+    put_flags(w, "chained", s->chained, s->layout.targets);
     put_doubles(w, "weights", s->weight, 1 + LL_STACK_KINDS);
     ll_json_open(w, "members", '{');
     for (int k = 0; k < LL_STACK_KINDS; k++) {
@@ -369,6 +377,22 @@ static llap_status get_numbers(const ll_json *j, ll_stack *s)
     return st;
 }
 
+/* Models of before have no target in the scale of its anchor. */
+static llap_status get_chained(const ll_json *j, ll_stack *s)
+{
+    const size_t n = (size_t)s->layout.targets;
+    double      *flag = ll_json_has(j, "stack.chained") ? ll_new(n, sizeof *flag) : NULL;
+    if (!ll_json_has(j, "stack.chained")) return LLAP_OK;
+    llap_status st = flag == NULL ? LLAP_ENOMEM : get_doubles(j, "stack.chained", 0, 1, n, flag);
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) {
+        s->chained[i] = flag[i] != 0;
+        if (flag[i] != 0 && flag[i] != 1)
+            st = ll_json_fail(j, "stack.chained", "expected 0 or 1, found %g", flag[i]);
+    }
+    ll_free(flag);
+    return st;
+}
+
 /* As many texts as there are inputs. Caller frees *out. */
 static llap_status get_texts(const ll_json *j, const char *path, int64_t n, const char ***out)
 {
@@ -438,6 +462,7 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
                            const char **input, ll_stack *s, size_t *n_tensors)
 {
     llap_status st = get_numbers(j, s);
+    if (st == LLAP_OK) st = get_chained(j, s);
     if (st == LLAP_OK) st = get_diffusion(j, &s->diffusion);
     if (st == LLAP_OK) st = get_inputs(j, f, input, s);
     if (st == LLAP_OK) st = get_costs(j, s);
@@ -457,8 +482,9 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
 llap_status ll_stack_load(const ll_tensors *t, const ll_json *config, const ll_model_frame *f,
                           ll_stack **out, size_t *n_tensors)
 {
-    static const char *const more[] = { "inputs", "turn",    "by",      "cost",      "mean", "sd",
-                                        "limit",  "weights", "members", "diffusion", NULL };
+    static const char *const more[] = { "inputs",  "turn",      "by",      "cost",
+                                        "mean",    "sd",        "limit",   "weights",
+                                        "members", "diffusion", "chained", NULL };
     head                     h = { 0 };
     const char             **input = NULL;
     size_t                   n = 0;

@@ -31,9 +31,10 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
     s->layout = *l;
     s->mean = ll_new(3 * V, sizeof *s->mean);
     s->scale = ll_new(C, sizeof *s->scale);
+    s->chained = ll_new(C, sizeof *s->chained);
     s->input = ll_new(V - C + 1, sizeof *s->input);
     if (near > 0) s->neighbour = ll_new(near, sizeof *s->neighbour);
-    if (s->mean == NULL || s->scale == NULL || s->input == NULL ||
+    if (s->mean == NULL || s->scale == NULL || s->chained == NULL || s->input == NULL ||
         (near > 0 && s->neighbour == NULL)) {
         ll_stack_destroy(s);
         return LLAP_ENOMEM;
@@ -63,6 +64,7 @@ void ll_stack_destroy(ll_stack *s)
     ll_free(s->neighbour);
     ll_free(s->mean);
     ll_free(s->scale);
+    ll_free(s->chained);
     ll_free(s->statics);
     ll_free(s);
 }

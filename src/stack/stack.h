@@ -91,13 +91,15 @@ static inline bool ll_stack_diffuses(const ll_stack_diffusion *d)
 }
 
 typedef struct ll_stack {
-    ll_stack_layout    layout;
-    int32_t           *neighbour; /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
-    ll_stack_input    *input;     /* [inputs + known]; owned */
-    double            *mean, *sd; /* [variables] of training; owned */
-    double            *limit;     /* [variables] beyond which a jump is a glitch; 0: none */
-    ll_stack_scale    *scale;     /* [targets] of u and v; owned */
-    float             *statics;   /* [entities of training,layout statics]; owned, NULL: none */
+    ll_stack_layout layout;
+    int32_t        *neighbour;  /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
+    ll_stack_input *input;      /* [inputs + known]; owned */
+    double         *mean, *sd;  /* [variables] of training; owned */
+    double         *limit;      /* [variables] beyond which a jump is a glitch; 0: none */
+    bool           *chained;    /* [targets] not by mean and sd, but as z of the anchor's chain:
+                                   each series by its own, logs where it takes them; owned */
+    ll_stack_scale    *scale;   /* [targets] of u and v; owned */
+    float             *statics; /* [entities of training,layout statics]; owned, NULL: none */
     ll_stack_member    member[LL_STACK_KINDS];
     double             weight[1 + LL_STACK_KINDS]; /* of the pool, the anchor's first */
     double             anchor_score, score; /* CRPS out of fold: of the anchor, of the pool */

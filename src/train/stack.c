@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/sort.h"
-#include "stack/pool.h"
 #include "train/budget.h"
 #include "train/stack_ranks.h"
 #include "train/stack_set.h"
+#include "train/stack_weights.h"
 
 #include <assert.h>
 #include <math.h>
@@ -325,7 +325,7 @@ static llap_status train_member(ll_training_run *run, ll_stack_set *f, ll_stack_
 
 /* ---- scales without the anchor ---- */
 
-/* The least single-precision number that is not below x: edges are kept as such. */
+/* The least single-precision number that is not below x: files keep scales as such. */
 static double float_above(double x)
 {
     const float f = (float)x;
@@ -357,51 +357,13 @@ static llap_status fit_scale(ll_stack_set *f, int64_t target)
         sum[b] += away * away;
     }
     for (int b = 0; b < B; b++) /* a bucket without rows: that before it */
-        s->sd[b] = n[b] > 0 ? fmax(sqrt(sum[b] / n[b]), 1e-3) : b > 0 ? s->sd[b - 1] : 1;
+        s->sd[b] = n[b] > 0 ? float_above(fmax(sqrt(sum[b] / n[b]), 1e-3))
+                   : b > 0  ? s->sd[b - 1]
+                            : 1;
     return LLAP_OK;
 }
 
 /* ---- the pool ---- */
-
-enum { POOL_ROWS = 15000, POOLED = 1 + LL_STACK_KINDS };
-#define LEAST 0.01 /* a smaller weight is none */
-
-/* Weights and scores; moves [kinds,n,levels]. */
-static llap_status settle(ll_stack_set *f, const double *moves, double shrink)
-{
-    const int64_t every = (f->n + POOL_ROWS - 1) / POOL_ROWS, n = (f->n + every - 1) / every;
-    double       *fine = ll_new((size_t)n, POOLED * LL_STACK_FINE * sizeof *fine);
-    double       *truth = ll_new(2 * (size_t)n, sizeof *truth), *unit = truth + n;
-    double       *weight = f->stack->weight, sum = 0;
-    if (fine == NULL || truth == NULL) {
-        ll_free(fine);
-        ll_free(truth);
-        return LLAP_ENOMEM;
-    }
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t i = k * every;
-        truth[k] = f->z[i];
-        unit[k] = f->raw[i].query.spread;
-        for (int m = 0; m < POOLED; m++) {
-            double q[LL_STACK_LEVELS];
-            for (int l = 0; l < LL_STACK_LEVELS; l++)
-                q[l] = ll_stack_normal[l] +
-                       (m == 0 ? 0 : moves[((m - 1) * f->n + i) * LL_STACK_LEVELS + l]);
-            ll_stack_refine(q, fine + (k * POOLED + m) * LL_STACK_FINE);
-        }
-    }
-    const ll_stack_answers a = { n, POOLED, fine, truth, unit };
-    const double           anchor[POOLED] = { 1 };
-    ll_stack_pool(&a, shrink, weight);
-    for (int m = 0; m < POOLED; m++) sum += weight[m] = weight[m] < LEAST ? 0 : weight[m];
-    for (int m = 0; m < POOLED; m++) weight[m] /= sum;
-    f->stack->anchor_score = ll_stack_pool_score(&a, anchor);
-    f->stack->score = ll_stack_pool_score(&a, weight);
-    if (!(f->stack->score < f->stack->anchor_score)) memcpy(weight, anchor, sizeof anchor);
-    ll_free(fine);
-    ll_free(truth);
-    return LLAP_OK;
-}
 
 /* CRPS of the anchor, before members are compared with it. */
 static double score_anchor(const ll_stack_set *f)
@@ -410,23 +372,6 @@ static double score_anchor(const ll_stack_set *f)
     for (int64_t i = 0; i < f->n; i++)
         sum += f->raw[i].query.spread * ll_stack_crps(ll_stack_fine_normal, f->z[i]);
     return f->n == 0 ? 0 : sum / (double)f->n;
-}
-
-static void say_weights(const ll_stack *s, const llap_log *log)
-{
-    if (s->weight[0] >= 1) {
-        ll_logf(
-            log, LLAP_LOG_INFO,
-            "stack: CRPS %.4f out of fold, no better than the anchor's %.4f: the anchor answers",
-            s->score, s->anchor_score);
-        return;
-    }
-    ll_logf(log, LLAP_LOG_INFO, "stack: CRPS %.4f out of fold, anchor %.4f (weight %.2f)", s->score,
-            s->anchor_score, s->weight[0]);
-    for (int k = 0; k < LL_STACK_KINDS; k++)
-        ll_logf(log, LLAP_LOG_INFO, "stack: member %s: weight %.2f, CRPS %.4f after %lld steps",
-                ll_stack_kind_names[k], s->weight[1 + k], s->member[k].score,
-                (long long)s->member[k].steps);
 }
 
 /* Members without a weight go. */
@@ -456,12 +401,11 @@ static llap_status train_members(ll_training_run *run, ll_stack_set *f, const ll
             st = train_member(run, f, (ll_stack_kind)k, o, how, backend, moves + (size_t)k * each,
                               without + (size_t)k * inputs);
     if (st == LLAP_OK) st = ll_stack_share_out(ranks, f, moves, without);
-    if (st == LLAP_OK) st = settle(f, moves, how->shrink);
+    if (st == LLAP_OK) st = ll_stack_settle(f, moves, how->shrink, o->log);
     if (st == LLAP_OK) settle_costs(f->stack, without);
     ll_free(moves);
     ll_free(without);
     if (st != LLAP_OK) return st;
-    say_weights(f->stack, o->log);
     drop_idle(f->stack);
     return LLAP_OK;
 }

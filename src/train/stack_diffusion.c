@@ -246,17 +246,20 @@ double ll_stack_diffusion_weight(int64_t n, const double *fine, const double *tr
 static llap_status add_energy(const judge *j, int64_t c, const ll_forecast_window *w,
                               const double *value, ll_arena *arena, double *sum, double *count)
 {
-    const int64_t Q = w->n_query;
-    const double  unit = 1 / j->m->stack->sd[c];
-    double       *path = ll_arena_new(arena, (size_t)(PATHS * Q), sizeof *path);
-    double       *truth = ll_arena_new(arena, (size_t)Q, sizeof *truth);
-    int64_t      *at = ll_arena_new(arena, (size_t)Q, sizeof *at), n = 0;
+    const int64_t   Q = w->n_query;
+    const ll_chain *chain = j->m->anchor[c]->chain;
+    const size_t    series = ll_model_series_of(j->m, j->p, w->entity);
+    double         *path = ll_arena_new(arena, (size_t)(PATHS * Q), sizeof *path);
+    double         *truth = ll_arena_new(arena, (size_t)Q, sizeof *truth);
+    int64_t        *at = ll_arena_new(arena, (size_t)Q, sizeof *at), n = 0;
     if (path == NULL || truth == NULL || at == NULL) return LLAP_ENOMEM;
     for (int64_t q = 0; q < Q; q++)
         if (ll_panel_observed(j->p, w->end + q, j->var[c])) at[n++] = q;
     for (int64_t k = 0; k < n; k++) {
-        truth[k] = unit * (double)j->p->value[(w->end + at[k]) * j->p->n_vars + j->var[c]];
-        for (int64_t s = 0; s < PATHS; s++) path[s * n + k] = unit * value[s * Q + at[k]];
+        truth[k] = ll_chain_unit_of(
+            chain, series, (double)j->p->value[(w->end + at[k]) * j->p->n_vars + j->var[c]]);
+        for (int64_t s = 0; s < PATHS; s++)
+            path[s * n + k] = ll_chain_unit_of(chain, series, value[s * Q + at[k]]);
     }
     if (n > 0) *sum += metric_energy(path, PATHS, n, truth);
     *count += n > 0;

@@ -269,12 +269,30 @@ static llap_status learn(const llap_model *m, const llap_panel *p, int64_t c, nu
     return st;
 }
 
+/* Do series differ in scale, or by factors rather than by amounts? Then one mean and deviation for
+ * all of them says nothing about most. */
+static llap_status find_chained(const ll_chain *c, bool *out)
+{
+    const size_t n = c->n_series;
+    *out = c->curve == LL_CURVE_LOG || c->curve == LL_CURVE_LOGIT;
+    if (*out || c->curve != LL_CURVE_TAILS || n < 2) return LLAP_OK;
+    double *sd = ll_new(n, sizeof *sd);
+    if (sd == NULL) return LLAP_ENOMEM;
+    memcpy(sd, c->sd, n * sizeof *sd);
+    ll_sort_doubles(sd, n);
+    *out = sd[9 * (n - 1) / 10] > 4 * sd[(n - 1) / 10];
+    ll_free(sd);
+    return LLAP_OK;
+}
+
 static llap_status learn_all(const llap_model *m, const llap_panel *p, ll_stack *s)
 {
     numbers     x;
     llap_status st = numbers_init(&x, p);
     for (int64_t c = 0; c < ll_stack_variables(&s->layout) && st == LLAP_OK; c++)
         st = learn(m, p, c, &x, s);
+    for (int64_t c = 0; c < s->layout.targets && st == LLAP_OK; c++)
+        st = find_chained(m->anchor[c]->chain, &s->chained[c]);
     numbers_deinit(&x);
     return st;
 }

@@ -180,9 +180,7 @@ static llap_status ask_anchor(ll_stack_set *f, const llap_model *m, const ll_win
 double ll_stack_set_score(const void *set, int64_t i, double value)
 {
     const ll_stack_set *f = set;
-    const int64_t       c = f->raw[i].query.target;
-    return ll_anchor_score(f->view.m->anchor[c], &f->law[i],
-                           f->stack->mean[c] + f->stack->sd[c] * value);
+    return ll_stack_value_score(f->view.m, f->stack, f->raw[i].query.target, &f->law[i], value);
 }
 
 static void fill_rows(ll_stack_set *f, const llap_model *m, const ll_windows *w, const pick *k,
@@ -199,7 +197,7 @@ static void fill_rows(ll_stack_set *f, const llap_model *m, const ll_windows *w,
                                 ll_model_time(m, p->time[k[i].row]), &f->law[i]);
         f->raw[i].x = f->x + i * f->view.columns;
         ll_stack_look(&f->stack->layout, &f->view.source, &q, &f->raw[i]);
-        f->y[i] = (y - f->stack->mean[c]) / f->stack->sd[c];
+        f->y[i] = ll_stack_value(m, f->stack, c, f->law[i].series, y);
         f->z[i] = fmin(fmax(ll_stack_set_score(f, i, f->y[i]), -LL_STACK_CLIP), LL_STACK_CLIP);
     }
 }

@@ -51,6 +51,31 @@ void ll_stack_readings(const ll_stack_place *at, const llap_panel *p, int64_t e,
     }
 }
 
+double ll_stack_value(const llap_model *m, const ll_stack *s, int64_t target, size_t series,
+                      double y)
+{
+    if (s->chained[target]) return ll_chain_z(m->anchor[target]->chain, series, y);
+    return (y - s->mean[target]) / s->sd[target];
+}
+
+double ll_stack_value_score(const llap_model *m, const ll_stack *s, int64_t target,
+                            const ll_law *law, double value)
+{
+    const ll_anchor_model *a = m->anchor[target];
+    if (s->chained[target]) return ll_anchor_score_z(a, law, value);
+    return ll_anchor_score(a, law, s->mean[target] + s->sd[target] * value);
+}
+
+/* Glitches of y [n], each reading judged as the last one. */
+static void mark(const ll_stack_view *v, const llap_panel *p, int64_t e, int64_t c, const double *y,
+                 size_t n, bool *drop)
+{
+    const ll_stack *s = v->stack;
+    if (c < s->layout.targets && s->chained[c])
+        ll_chain_mark_past(v->m->anchor[c]->chain, ll_model_series_of(v->m, p, e), y, n, drop);
+    else ll_glitch_mark_past(y, n, (ll_glitch_rule){ .limit = s->limit[c] }, drop);
+}
+
 /* The readings of one variable of one entity, without glitches, standardised. */
 static llap_status read_series(const ll_stack_view *v, const llap_panel *p, int64_t e, int64_t c,
                                const ll_stack_place *at, double *y, bool *drop, ll_trace *out)
@@ -59,13 +84,16 @@ static llap_status read_series(const ll_stack_view *v, const llap_panel *p, int6
     const size_t    rows = (size_t)(p->start[e + 1] - p->start[e]);
     size_t          n = 0;
     ll_stack_readings(at, p, e, y);
-    ll_glitch_mark_past(y, rows, (ll_glitch_rule){ .limit = s->limit[c] }, drop);
+    mark(v, p, e, c, y, rows, drop);
     for (size_t i = 0; i < rows; i++) n += !isnan(y[i]) && !drop[i];
     const llap_status st = ll_trace_init(out, n);
+    const bool        target = c < s->layout.targets;
+    const size_t      series = target ? ll_model_series_of(v->m, p, e) : 0;
     for (size_t i = 0; st == LLAP_OK && i < rows; i++)
         if (!isnan(y[i]) && !drop[i])
             ll_trace_add(out, ll_model_time(v->m, p->time[p->start[e] + (int64_t)i]),
-                         (y[i] - s->mean[c]) / s->sd[c]);
+                         target ? ll_stack_value(v->m, s, c, series, y[i])
+                                : (y[i] - s->mean[c]) / s->sd[c]);
     return st;
 }
 
@@ -143,11 +171,11 @@ ll_stack_query ll_stack_view_query(const ll_stack_view *v, int64_t target, int64
                                    double origin, double t, const ll_law *law)
 {
     const ll_anchor_model *a = v->m->anchor[target];
-    const double           mean = v->stack->mean[target], sd = v->stack->sd[target];
     const double           score = ll_stack_normal[LL_STACK_LEVELS - 2]; /* of 90 % */
     double                 q[3];
     for (int i = 0; i < 3; i++)
-        q[i] = (ll_anchor_quantile(a, law->series, law, (i - 1) * score) - mean) / sd;
+        q[i] = ll_stack_value(v->m, v->stack, target, law->series,
+                              ll_anchor_quantile(a, law->series, law, (i - 1) * score));
     const double spread = fmax(1e-3, (q[2] - q[0]) / (2 * score));
     return (ll_stack_query){ .entity = entity,
                              .target = target,
@@ -172,10 +200,8 @@ typedef struct batch {
 
 static double score_of(const void *user, int64_t i, double value)
 {
-    const batch    *b = user;
-    const int64_t   c = b->raw[i].query.target;
-    const ll_stack *s = b->v->stack;
-    return ll_anchor_score(b->v->m->anchor[c], b->law[i], s->mean[c] + s->sd[c] * value);
+    const batch *b = user;
+    return ll_stack_value_score(b->v->m, b->v->stack, b->raw[i].query.target, b->law[i], value);
 }
 
 static llap_status answer(ll_stack_view *v, batch *b)

@@ -45,6 +45,12 @@ llap_status ll_stack_view_init(ll_stack_view *v, const llap_model *m, const ll_s
                                const llap_panel *p);
 void        ll_stack_view_deinit(ll_stack_view *v);
 
+/* A reading of a target as the stack sees it, and the normal score of such a value under a law. */
+double ll_stack_value(const llap_model *m, const ll_stack *s, int64_t target, size_t series,
+                      double y);
+double ll_stack_value_score(const llap_model *m, const ll_stack *s, int64_t target,
+                            const ll_law *law, double value);
+
 /* The query that a law is about; entity of the panel. */
 ll_stack_query ll_stack_view_query(const ll_stack_view *v, int64_t target, int64_t entity,
                                    double origin, double t, const ll_law *law);

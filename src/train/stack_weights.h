@@ -1,0 +1,16 @@
+/* Who answers with which weight (docs/spec/stack.md 5). */
+#ifndef LL_TRAIN_STACK_WEIGHTS_H
+#define LL_TRAIN_STACK_WEIGHTS_H
+
+#include "train/stack_set.h"
+
+/* Where the anchor is a random walk, others answer only if they gain more than so many standard
+ * errors on folds that their weights have not seen. */
+#define LL_STACK_WALK_ERRORS 3.0
+
+/* Weights and scores of f->stack by answers out of fold, moves [LL_STACK_KINDS,f->n,levels], and a
+ * note of them. */
+llap_status ll_stack_settle(ll_stack_set *f, const double *moves, double shrink,
+                            const llap_log *log);
+
+#endif
