@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/time/duration.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "data/clock.h"
-#include "data/names.h"
 #include "data/panel_blocks.h"
 #include "data/panel_words.h"
+#include "data/text/names.h"
 
 #include <errno.h>
 #include <fcntl.h>

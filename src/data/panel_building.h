@@ -4,8 +4,8 @@
 #define LL_DATA_PANEL_BUILDING_H
 
 #include "data/events.h"
-#include "data/names.h"
 #include "data/panel_builder.h"
+#include "data/text/names.h"
 
 struct ll_panel_builder {
     ll_builder_opts   opts;

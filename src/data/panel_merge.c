@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <math.h>
 #include <string.h>

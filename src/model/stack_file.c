@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json/fields.h"
 #include "base/text.h"
+#include "model/stack_member_file.h"
 
 #include <assert.h>
 #include <math.h>
@@ -19,8 +20,6 @@ typedef struct head {
     ll_reals        window;
     double          anchor_score, score;
 } head;
-
-static const ll_backend floats = { .name = "floats", .real_bytes = sizeof(float) }; /* no kernels */
 
 static const char *const cycles[] = { "none", "day", "week", NULL };
 static const char *const turns[] = { "", "sin", "cos", NULL }; /* of ll_stack_turn */
@@ -139,38 +138,6 @@ void ll_stack_tensors_deinit(ll_stack_tensors *t)
     *t = (ll_stack_tensors){ 0 };
 }
 
-typedef struct member_name {
-    char columns[32], weights[32];
-} member_name;
-
-static member_name name_of(int kind)
-{
-    member_name n;
-    snprintf(n.columns, sizeof n.columns, "stack.columns.%s", ll_stack_kind_names[kind]);
-    snprintf(n.weights, sizeof n.weights, "stack.%s.", ll_stack_kind_names[kind]);
-    return n;
-}
-
-static llap_status save_member(const ll_stack_member *m, int kind, float **kept,
-                               ll_tensors_writer *w)
-{
-    const ll_stack_columns *c = &m->columns;
-    const member_name       name = name_of(kind);
-    const size_t            n = (size_t)c->n;
-    *kept = ll_new(5 * n, sizeof **kept);
-    if (*kept == NULL) return LLAP_ENOMEM;
-    memcpy(*kept, c->mean, n * sizeof **kept);
-    memcpy(*kept + n, c->sd, n * sizeof **kept);
-    memcpy(*kept + 2 * n, c->missing, n * sizeof **kept);
-    memcpy(*kept + 3 * n, c->low, n * sizeof **kept);
-    memcpy(*kept + 4 * n, c->high, n * sizeof **kept);
-    bool ranges = true; /* a model of 0.2 has none */
-    for (size_t i = 0; i < n; i++) ranges = ranges && isfinite(c->low[i]) && isfinite(c->high[i]);
-    const int64_t shape[] = { ranges ? 5 : 3, c->n };
-    llap_status   st = ll_tensors_writer_add(w, name.columns, LL_F32, 2, shape, *kept);
-    return st == LLAP_OK ? ll_params_save(m->params, LL_PARAMS_MODEL, name.weights, w) : st;
-}
-
 llap_status ll_stack_save(const ll_stack *s, const ll_model_frame *f, ll_stack_tensors *kept,
                           ll_tensors_writer *w)
 {
@@ -193,42 +160,11 @@ llap_status ll_stack_save(const ll_stack *s, const ll_model_frame *f, ll_stack_t
                                    (int64_t[]){ f->n_entities, s->layout.statics }, s->statics);
     if (st == LLAP_OK) st = ll_tensors_writer_add(w, "stack.scale", LL_F32, 2, scale, kept->scale);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++)
-        if (s->member[k].used) st = save_member(&s->member[k], k, &kept->columns[k], w);
+        if (s->member[k].used) st = ll_stack_member_save(&s->member[k], k, &kept->columns[k], w);
     return st;
 }
 
 /* ---- loading ---- */
-
-/* A tensor of finite numbers, borrowed from the file. */
-static llap_status get_floats(const ll_tensors *t, const char *name, int rank, const int64_t *shape,
-                              size_t *n_tensors, const float **out)
-{
-    ll_tensor_info    info;
-    const llap_status st = ll_tensors_require(t, name, LL_F32, rank, shape, &info);
-    if (st != LLAP_OK) return st;
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= shape[i];
-    *out = info.data;
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite((*out)[i]))
-            return ll_fail(LLAP_EFORMAT, "%s: element %lld is not finite", name, (long long)i);
-    ++*n_tensors;
-    return LLAP_OK;
-}
-
-static llap_status get_doubles(const ll_json *j, const char *path, double low, double high,
-                               size_t n, double *out)
-{
-    double     *v = NULL;
-    size_t      found = 0;
-    llap_status st = ll_json_need(j, path);
-    if (st == LLAP_OK) st = ll_json_doubles(j, path, low, high, &v, &found);
-    if (st == LLAP_OK && found != n)
-        st = ll_json_fail(j, path, "expected %zu numbers, found %zu", n, found);
-    if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
-    ll_free(v);
-    return st;
-}
 
 static llap_status get_layout(const ll_json *j, const ll_model_frame *f, head *h)
 {
@@ -262,14 +198,14 @@ static llap_status get_tables(const ll_tensors *t, ll_stack *s, size_t *n_tensor
     const int64_t near[] = { C, E, LL_STACK_NEIGHBOURS }, scale[] = { C, SCALE };
     const float  *v = NULL;
     llap_status   st = LLAP_OK;
-    if (E > 0) st = get_floats(t, "stack.neighbours", 3, near, n_tensors, &v);
+    if (E > 0) st = ll_stack_file_floats(t, "stack.neighbours", 3, near, n_tensors, &v);
     for (int64_t i = 0; E > 0 && st == LLAP_OK && i < C * E * LL_STACK_NEIGHBOURS; i++) {
         if (!(v[i] >= -1 && v[i] < (float)E && v[i] == floorf(v[i])))
             return ll_fail(LLAP_EFORMAT, "stack.neighbours: element %lld: expected -1..%lld",
                            (long long)i, (long long)E - 1);
         s->neighbour[i] = (int32_t)v[i];
     }
-    if (st == LLAP_OK) st = get_floats(t, "stack.scale", 2, scale, n_tensors, &v);
+    if (st == LLAP_OK) st = ll_stack_file_floats(t, "stack.scale", 2, scale, n_tensors, &v);
     for (int64_t i = 0; st == LLAP_OK && i < C * SCALE; i++) {
         const int k = (int)(i % SCALE);
         if (k >= LL_STACK_BUCKETS - 1 && !(v[i] > 0))
@@ -287,7 +223,7 @@ static llap_status get_statics(const ll_tensors *t, const ll_model_frame *f, ll_
     const size_t  n = (size_t)(shape[0] * shape[1]);
     const float  *v = NULL;
     if (n == 0) return LLAP_OK;
-    const llap_status st = get_floats(t, "stack.statics", 2, shape, n_tensors, &v);
+    const llap_status st = ll_stack_file_floats(t, "stack.statics", 2, shape, n_tensors, &v);
     if (st != LLAP_OK) return st;
     s->statics = ll_new(n, sizeof *s->statics);
     if (s->statics == NULL) return LLAP_ENOMEM;
@@ -295,82 +231,15 @@ static llap_status get_statics(const ll_tensors *t, const ll_model_frame *f, ll_
     return LLAP_OK;
 }
 
-static llap_status get_columns(const ll_tensors *t, const char *name, ll_stack_columns *c,
-                               size_t *n_tensors)
-{
-    ll_tensor_info info;
-    const bool     ranges = ll_tensors_find(t, name, &info) && info.rank == 2 && info.shape[0] == 5;
-    const int64_t  shape[] = { ranges ? 5 : 3, c->n };
-    const float   *v = NULL;
-    const llap_status st = get_floats(t, name, 2, shape, n_tensors, &v);
-    for (int64_t i = 0; i < c->n && st == LLAP_OK; i++) {
-        c->mean[i] = v[i];
-        c->sd[i] = v[c->n + i];
-        c->missing[i] = v[2 * c->n + i];
-        if (!(c->sd[i] > 0) || (c->missing[i] != 0 && c->missing[i] != 1))
-            return ll_fail(LLAP_EFORMAT,
-                           "%s: column %lld: expected a positive deviation and 0 or 1", name,
-                           (long long)i);
-        if (!ranges) continue; /* of a version that had none */
-        c->low[i] = v[3 * c->n + i];
-        c->high[i] = v[4 * c->n + i];
-        if (!(c->low[i] <= c->high[i]))
-            return ll_fail(LLAP_EFORMAT, "%s: column %lld: expected a range, found %g to %g", name,
-                           (long long)i, (double)c->low[i], (double)c->high[i]);
-    }
-    if (st == LLAP_OK) ll_stack_columns_count(c);
-    return st;
-}
-
-static llap_status get_member(const ll_tensors *t, const ll_json *j, int kind, ll_stack *s,
-                              size_t *n_tensors)
-{
-    static const char *const keys[] = { "networks", "hidden", "steps", "score", "start", NULL };
-    ll_stack_member         *m = &s->member[kind];
-    const member_name        name = name_of(kind);
-    char                     at[48], path[80];
-    snprintf(at, sizeof at, "stack.members.%s", ll_stack_kind_names[kind]);
-    if (!ll_json_has(j, at)) return LLAP_OK;
-    llap_status st = ll_json_keys(j, at, keys);
-    for (int i = 0; keys[i] != NULL && st == LLAP_OK; i++) {
-        snprintf(path, sizeof path, "%s.%s", at, keys[i]);
-        st = ll_json_need(j, path);
-        if (i == 0 && st == LLAP_OK)
-            st = ll_json_int(j, path, 1, LL_STACK_NETWORKS_MAX, &m->shape.networks);
-        if (i == 1 && st == LLAP_OK)
-            st = ll_json_int(j, path, 1, LL_STACK_HIDDEN_MAX, &m->shape.hidden);
-        if (i == 2 && st == LLAP_OK) st = ll_json_int(j, path, 0, INT64_MAX, &m->steps);
-        if (i == 3 && st == LLAP_OK) st = ll_json_double(j, path, 0, 1e12, &m->score);
-        if (i == 4 && st == LLAP_OK)
-            st = get_doubles(j, path, -1e6, 1e6, LL_STACK_LEVELS, m->start);
-    }
-    if (st == LLAP_OK)
-        st = ll_stack_columns_init(&m->columns, &s->layout, ll_stack_anchored((ll_stack_kind)kind),
-                                   ll_stack_levels((ll_stack_kind)kind));
-    if (st == LLAP_OK) st = get_columns(t, name.columns, &m->columns, n_tensors);
-    if (st != LLAP_OK) return st;
-    m->shape.width = m->columns.width;
-    snprintf(path, sizeof path, "%sw0", name.weights); /* that large before room is made for it */
-    st = ll_tensors_require(t, path, LL_F32, 3,
-                            (int64_t[]){ m->shape.networks, m->shape.width, m->shape.hidden },
-                            &(ll_tensor_info){ 0 });
-    if (st == LLAP_OK) st = ll_stack_weights(&m->shape, &floats, &m->params);
-    if (st == LLAP_OK)
-        st = ll_params_load(m->params, LL_PARAMS_MODEL, t,
-                            &(ll_load_opts){ .prefix = name.weights });
-    if (st == LLAP_OK) *n_tensors += (size_t)ll_params_count(m->params);
-    m->used = st == LLAP_OK;
-    return st;
-}
-
 static llap_status get_numbers(const ll_json *j, ll_stack *s)
 {
     const size_t V = (size_t)ll_stack_variables(&s->layout);
     double       sum = 0;
-    llap_status  st = get_doubles(j, "stack.mean", -1e38, 1e38, V, s->mean);
-    if (st == LLAP_OK) st = get_doubles(j, "stack.sd", 1e-38, 1e38, V, s->sd);
-    if (st == LLAP_OK) st = get_doubles(j, "stack.limit", 0, 1e39, V, s->limit);
-    if (st == LLAP_OK) st = get_doubles(j, "stack.weights", 0, 1, 1 + LL_STACK_KINDS, s->weight);
+    llap_status  st = ll_stack_file_doubles(j, "stack.mean", -1e38, 1e38, V, s->mean);
+    if (st == LLAP_OK) st = ll_stack_file_doubles(j, "stack.sd", 1e-38, 1e38, V, s->sd);
+    if (st == LLAP_OK) st = ll_stack_file_doubles(j, "stack.limit", 0, 1e39, V, s->limit);
+    if (st == LLAP_OK)
+        st = ll_stack_file_doubles(j, "stack.weights", 0, 1, 1 + LL_STACK_KINDS, s->weight);
     for (int i = 0; i <= LL_STACK_KINDS; i++) sum += s->weight[i];
     if (st == LLAP_OK && fabs(sum - 1) > 1e-6)
         st = ll_json_fail(j, "stack.weights", "expected a sum of 1, found %g", sum);
@@ -383,7 +252,8 @@ static llap_status get_chained(const ll_json *j, ll_stack *s)
     const size_t n = (size_t)s->layout.targets;
     double      *flag = ll_json_has(j, "stack.chained") ? ll_new(n, sizeof *flag) : NULL;
     if (!ll_json_has(j, "stack.chained")) return LLAP_OK;
-    llap_status st = flag == NULL ? LLAP_ENOMEM : get_doubles(j, "stack.chained", 0, 1, n, flag);
+    llap_status st =
+        flag == NULL ? LLAP_ENOMEM : ll_stack_file_doubles(j, "stack.chained", 0, 1, n, flag);
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
         s->chained[i] = flag[i] != 0;
         if (flag[i] != 0 && flag[i] != 1)
@@ -416,7 +286,7 @@ static llap_status get_costs(const ll_json *j, ll_stack *s)
     if (!ll_json_has(j, "stack.cost")) return LLAP_OK;
     double     *cost = ll_new(n, sizeof *cost);
     llap_status st = cost == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) st = get_doubles(j, "stack.cost", -1, 1e9, n, cost);
+    if (st == LLAP_OK) st = ll_stack_file_doubles(j, "stack.cost", -1, 1e9, n, cost);
     for (size_t i = 0; i < n && st == LLAP_OK; i++) s->input[i].cost = cost[i];
     ll_free(cost);
     return st;
@@ -471,7 +341,7 @@ static llap_status get_all(const ll_tensors *t, const ll_json *j, const ll_model
     if (st == LLAP_OK) st = ll_json_need(j, "stack.members");
     if (st == LLAP_OK) st = ll_json_keys(j, "stack.members", ll_stack_kind_names);
     for (int k = 0; k < LL_STACK_KINDS && st == LLAP_OK; k++) {
-        st = get_member(t, j, k, s, n_tensors);
+        st = ll_stack_member_load(t, j, k, s, n_tensors);
         if (st == LLAP_OK && s->member[k].used != (s->weight[1 + k] > 0))
             st = ll_json_fail(j, "stack.weights", "member '%s' has %s", ll_stack_kind_names[k],
                               s->member[k].used ? "no weight" : "a weight, and is not there");

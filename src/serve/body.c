@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/text.h"
-#include "data/source.h"
+#include "data/text/source.h"
 #include "serve/request.h"
 
 #include <stdio.h>

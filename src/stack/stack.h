@@ -75,7 +75,7 @@ typedef struct ll_stack_member {
 
 /* The diffusion networks of the same model as one more member of the pool, beside what the others
  * answer together: judged on validation, of which they have learnt nothing
- * (train/stack_diffusion.h).
+ * (train/stack/diffusion.h).
  */
 enum { LL_STACK_DRAWS_MAX = 512 };
 typedef struct ll_stack_diffusion {

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "data/number.h"
+#include "data/text/number.h"
 #include "predict/tables/times.h"
 #include "stream/stream.h"
 

@@ -4,7 +4,7 @@
 #define LL_TRAIN_NETWORK_MEMBER_H
 
 #include "predict/network_members.h"
-#include "train/budget.h"
+#include "train/run/budget.h"
 #include "train/run/run.h"
 #include "train/training_set.h"
 

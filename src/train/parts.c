@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/csv/token.h"
-#include "data/source.h"
+#include "data/text/source.h"
 #include "data/windows/split.h"
 
 #include <assert.h>

@@ -13,9 +13,9 @@
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
 #include "predict/view/span.h"
-#include "train/budget.h"
 #include "train/holidays.h"
 #include "train/parts.h"
+#include "train/run/budget.h"
 #include "train/run/targets.h"
 #include "train/statics.h"
 

@@ -8,17 +8,16 @@
  *   training_set.h    what the networks are trained on
  *   networks.h        sizes and options, their spread, who answers
  *   network_member.h  one member, from its first weights to its best
- *   stack.h           quantile networks around the anchors; stack_inputs.h, stack_set.h
- *   stack_diffusion.h do diffusion networks belong to them?
- *   budget.h          how long a training may take, and what is left out for it
  *   filling.h         do all sensors fill gaps?
  *   fill_choice.h     do networks fill them?
  *   trainer.c         the public handle
  *
- * Inside it: run (the loop of every stage) and reference (the paper's stages).
- * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
+ * Inside it: run (the loop of every stage), stack (quantile networks around the anchors) and
+ * reference (the paper's stages).
+ * May touch: ranks, base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, anchor/chain, joint, networks, diffusion, residual, stack,
- * fill, model, predict, predict/view, score, train/run, train/reference. */
+ * fill, model, predict, predict/view, score, train/run, train/reference,
+ * train/stack. */
 
 /* llap_train and what llap_trainer needs of it. */
 #ifndef LL_TRAIN_TRAIN_H

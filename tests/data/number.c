@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "data/number.h"
+#include "data/text/number.h"
 
 static float read_float(const char *text)
 {

@@ -1,10 +1,10 @@
 #include "panel_equal.h"
 #include "panels.h"
 
-#include "data/names.h"
 #include "data/panel_builder.h"
 #include "data/panel_merge.h"
 #include "data/panel_pick.h"
+#include "data/text/names.h"
 
 /* A row of the tests: NAN marks a missing value. */
 typedef struct row {

@@ -113,68 +113,67 @@ static void data_in_other_forms(void **state)
 
 /* ---- what is refused ---- */
 
+static const struct {
+    const char *method, *path, *headers, *body;
+    int         status;
+    const char *says;
+} mistakes[] = {
+    { "GET", "/nothing", "", NULL, 404, "LLAP_ENOTFOUND" },
+    { "GET", "/v1/models/air/forecast", "", NULL, 405, "POST" },
+    { "GET", "/v1/models/none", "", NULL, 404, "no model 'none'" },
+    { "GET", "/v1/models/..%2f..%2fetc", "", NULL, 404, "nothing is here" },
+    { "GET", "/v1/models/.hidden", "", NULL, 404, "nothing is here" },
+    { "POST", "/v1/models/air/forecast", "", "x", 415, "unsupported" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\n", "", 422, "empty" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\n", "time,x\n1,2", 400,
+      "LLAP_EINVAL" },
+    { "POST", "/v1/models/none/forecast", "Content-Type: text/csv\r\n", "time,x\n1,2", 404,
+      "no model" },
+    { "POST", "/v1/models/air/forecast?horizon=never", "Content-Type: text/csv\r\n", NULL, 400,
+      "LLAP_EOPTION" },
+    { "POST", "/v1/models/air/forecast?horizom=1h", "Content-Type: text/csv\r\n", "x", 400,
+      "did you mean 'horizon'" },
+    { "POST", "/v1/models/air/forecast?times=/etc/passwd", "Content-Type: text/csv\r\n", "x", 400,
+      "no parameter 'times'" },
+    { "POST", "/v1/models/air/forecast?static=/etc/passwd", "Content-Type: text/csv\r\n", "x", 400,
+      "no parameter 'static'" },
+    { "POST", "/v1/models/air/forecast?zone=../../../../etc/passwd", "Content-Type: text/csv\r\n",
+      "time,x\n1,2", 400, "zone" },
+    { "POST", "/v1/models/air/forecast?only=%ff", "Content-Type: text/csv\r\n", "x", 400, "UTF-8" },
+    { "POST", "/v1/models/air/forecast?only=a%00b", "Content-Type: text/csv\r\n", "x", 400,
+      "UTF-8" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\nAccept: image/png\r\n", "x",
+      406, "text/csv" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n", "{\"data\": 1}", 422,
+      "columns" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
+      "{\"data\": {\"a\": [1], \"b\": [1, 2]}}", 422, "expected 1 values" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
+      "{\"data\": {\"a\": [1]}, \"paths\": 1}", 422, "unknown key" },
+    { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
+      "[[[[[[[[[[[[]]]]]]]]]]]]", 413, "LLAP_ELIMIT" },
+    { "POST", "/v1/models/air/forecast?horizon=900000s&step=1s", "Content-Type: text/csv\r\n", NULL,
+      413, "LLAP_ELIMIT" },
+    { "POST", "/v1/models/air/forecast?grid=1ms", "Content-Type: text/csv\r\n", NULL, 413,
+      "LLAP_ELIMIT" },
+    { "PUT", "/v1/models/air", "Content-Type: application/octet-stream\r\n", "x", 403, "admin" },
+    { "DELETE", "/v1/models/air", "", NULL, 403, "admin" },
+    { "GET", "/v1/models", "Origin: https://example.org\r\n", NULL, 403, "Origin" },
+    { "GET", "/metrics", "", "a body", 400, "takes no body" },
+};
+
 static void mistakes_are_problems(void **state)
 {
     (void)state;
-    static const struct {
-        const char *method, *path, *headers, *body;
-        int         status;
-        const char *says;
-    } cases[] = {
-        { "GET", "/nothing", "", NULL, 404, "LLAP_ENOTFOUND" },
-        { "GET", "/v1/models/air/forecast", "", NULL, 405, "POST" },
-        { "GET", "/v1/models/none", "", NULL, 404, "no model 'none'" },
-        { "GET", "/v1/models/..%2f..%2fetc", "", NULL, 404, "nothing is here" },
-        { "GET", "/v1/models/.hidden", "", NULL, 404, "nothing is here" },
-        { "POST", "/v1/models/air/forecast", "", "x", 415, "unsupported" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\n", "", 422, "empty" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\n", "time,x\n1,2", 400,
-          "LLAP_EINVAL" },
-        { "POST", "/v1/models/none/forecast", "Content-Type: text/csv\r\n", "time,x\n1,2", 404,
-          "no model" },
-        { "POST", "/v1/models/air/forecast?horizon=never", "Content-Type: text/csv\r\n", NULL, 400,
-          "LLAP_EOPTION" },
-        { "POST", "/v1/models/air/forecast?horizom=1h", "Content-Type: text/csv\r\n", "x", 400,
-          "did you mean 'horizon'" },
-        { "POST", "/v1/models/air/forecast?times=/etc/passwd", "Content-Type: text/csv\r\n", "x",
-          400, "no parameter 'times'" },
-        { "POST", "/v1/models/air/forecast?static=/etc/passwd", "Content-Type: text/csv\r\n", "x",
-          400, "no parameter 'static'" },
-        { "POST", "/v1/models/air/forecast?zone=../../../../etc/passwd",
-          "Content-Type: text/csv\r\n", "time,x\n1,2", 400, "zone" },
-        { "POST", "/v1/models/air/forecast?only=%ff", "Content-Type: text/csv\r\n", "x", 400,
-          "UTF-8" },
-        { "POST", "/v1/models/air/forecast?only=a%00b", "Content-Type: text/csv\r\n", "x", 400,
-          "UTF-8" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: text/csv\r\nAccept: image/png\r\n", "x",
-          406, "text/csv" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n", "{\"data\": 1}",
-          422, "columns" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
-          "{\"data\": {\"a\": [1], \"b\": [1, 2]}}", 422, "expected 1 values" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
-          "{\"data\": {\"a\": [1]}, \"paths\": 1}", 422, "unknown key" },
-        { "POST", "/v1/models/air/forecast", "Content-Type: application/json\r\n",
-          "[[[[[[[[[[[[]]]]]]]]]]]]", 413, "LLAP_ELIMIT" },
-        { "POST", "/v1/models/air/forecast?horizon=900000s&step=1s", "Content-Type: text/csv\r\n",
-          NULL, 413, "LLAP_ELIMIT" },
-        { "POST", "/v1/models/air/forecast?grid=1ms", "Content-Type: text/csv\r\n", NULL, 413,
-          "LLAP_ELIMIT" },
-        { "PUT", "/v1/models/air", "Content-Type: application/octet-stream\r\n", "x", 403,
-          "admin" },
-        { "DELETE", "/v1/models/air", "", NULL, 403, "admin" },
-        { "GET", "/v1/models", "Origin: https://example.org\r\n", NULL, 403, "Origin" },
-        { "GET", "/metrics", "", "a body", 400, "takes no body" },
-    };
     llap_server *s = serve((llap_serve_opts){ .max_memory = 64 });
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const bool csv = cases[i].body == NULL && strcmp(cases[i].method, "POST") == 0;
-        check_reply(ask(llap_server_port(s), cases[i].method, cases[i].path, cases[i].headers,
-                        csv ? w.csv : cases[i].body,
-                        csv                     ? w.n_csv
-                        : cases[i].body != NULL ? strlen(cases[i].body)
-                                                : 0),
-                    cases[i].status, cases[i].says);
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        const bool csv = mistakes[i].body == NULL && strcmp(mistakes[i].method, "POST") == 0;
+        check_reply(ask(llap_server_port(s), mistakes[i].method, mistakes[i].path,
+                        mistakes[i].headers, csv ? w.csv : mistakes[i].body,
+                        csv                        ? w.n_csv
+                        : mistakes[i].body != NULL ? strlen(mistakes[i].body)
+                                                   : 0),
+                    mistakes[i].status, mistakes[i].says);
     }
     llap_server_stop(s);
 }

@@ -4,7 +4,7 @@
 #include "sensors.h"
 
 #include "model/model.h"
-#include "train/budget.h"
+#include "train/run/budget.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "predict/forecaster.h"
 #include "stack/crps.h"
-#include "train/stack_diffusion.h"
+#include "train/stack/diffusion.h"
 
 #include <math.h>
 #include <omp.h>

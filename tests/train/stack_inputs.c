@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "predict/view/stack_view.h"
-#include "train/stack_inputs.h"
+#include "train/stack/inputs.h"
 
 #include <math.h>
 

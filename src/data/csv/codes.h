@@ -3,8 +3,8 @@
 #ifndef LL_DATA_CSV_CODES_H
 #define LL_DATA_CSV_CODES_H
 
-#include "data/names.h"
 #include "data/panel_builder.h"
+#include "data/text/names.h"
 
 enum { LL_CSV_CODES_MAX = 16 };
 

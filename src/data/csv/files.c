@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/names.h"
-#include "data/source.h"
+#include "data/text/names.h"
+#include "data/text/source.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #define LL_DATA_CSV_MARKS_H
 
 #include "data/csv/sample.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 typedef struct ll_csv_votes {  /* cells of a column that */
     size_t point, comma;       /* can be read with this point only */

@@ -5,7 +5,7 @@
 #include "data/csv/files.h"
 #include "data/csv/reader.h"
 #include "data/csv/table.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "data/csv/bulk.h"
 #include "data/csv/files.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <stdio.h>
 

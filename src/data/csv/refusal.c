@@ -3,7 +3,7 @@
 #include "data/csv/marks.h"
 #include "data/csv/schema.h"
 #include "data/csv/variables.h"
-#include "data/names.h"
+#include "data/text/names.h"
 
 typedef struct search {
     ll_csv_schema       *s;

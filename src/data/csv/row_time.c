@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/time/civil.h"
 #include "data/csv/reader.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
 #include "data/csv/header.h"
 #include "data/csv/marks.h"
 #include "data/csv/words.h"
-#include "data/names.h"
-#include "data/number.h"
+#include "data/text/names.h"
+#include "data/text/number.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "data/csv/sample.h"
 #include "data/csv/token.h"
-#include "data/source.h"
+#include "data/text/source.h"
 
 #include <assert.h>
 #include <string.h>

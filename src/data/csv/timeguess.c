@@ -1,7 +1,7 @@
 /* Finds the format of a column of times by trying: each candidate must read every cell. */
 #include "base/error.h"
 #include "data/csv/schema.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <inttypes.h>
 #include <math.h>

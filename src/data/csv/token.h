@@ -20,7 +20,7 @@
 #ifndef LL_DATA_CSV_TOKEN_H
 #define LL_DATA_CSV_TOKEN_H
 
-#include "data/utf8.h"
+#include "data/text/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #define LL_DATA_CSV_VARIABLES_H
 
 #include "data/csv/sample.h"
-#include "data/names.h"
+#include "data/text/names.h"
 
 typedef enum ll_csv_treatment {
     LL_CSV_SKIP,     /* not wanted */

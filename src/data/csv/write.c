@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/clock.h"
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <string.h>
 

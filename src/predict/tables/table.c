@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/csv/sample.h"
-#include "data/number.h"
-#include "data/source.h"
+#include "data/text/number.h"
+#include "data/text/source.h"
 
 #include <math.h>
 #include <string.h>

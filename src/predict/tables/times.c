@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "data/clock.h"
 #include "data/csv/token.h"
-#include "data/source.h"
+#include "data/text/source.h"
 #include "predict/tables/answer.h"
 
 #include <assert.h>

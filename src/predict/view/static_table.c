@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/clock.h"
-#include "data/number.h"
 #include "data/panel_words.h"
+#include "data/text/number.h"
 
 #include <assert.h>
 #include <math.h>

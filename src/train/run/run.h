@@ -8,6 +8,7 @@
  *   open.c               the run that the options of llap_train describe: its facts, its state, its
  *                        room
  *   recipe.h             every number of a training
+ *   budget.h             how long it may take, and what is left out for it
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
  * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, graph, nn, data,

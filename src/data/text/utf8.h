@@ -5,10 +5,10 @@
  *     ll_utf8_reader u = { .source = source };
  *     st = ll_utf8_read(&u, buf, sizeof buf, &n);         n == 0 is the end
  *     ll_utf8_deinit(&u); */
-#ifndef LL_DATA_UTF8_H
-#define LL_DATA_UTF8_H
+#ifndef LL_DATA_TEXT_UTF8_H
+#define LL_DATA_TEXT_UTF8_H
 
-#include "data/source.h"
+#include "data/text/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>

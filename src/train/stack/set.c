@@ -1,4 +1,4 @@
-#include "train/stack_set.h"
+#include "train/stack/set.h"
 
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "predict/view/frame.h"
 #include "predict/view/target_series.h"
-#include "train/stack_inputs.h"
+#include "train/stack/inputs.h"
 
 #include <assert.h>
 #include <math.h>

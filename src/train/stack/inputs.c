@@ -1,4 +1,4 @@
-#include "train/stack_inputs.h"
+#include "train/stack/inputs.h"
 
 #include "anchor/chain/glitch.h"
 #include "base/alloc.h"

@@ -1,14 +1,14 @@
-#include "train/stack.h"
+#include "train/stack/stack.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/sort.h"
-#include "train/budget.h"
-#include "train/stack_ranks.h"
-#include "train/stack_set.h"
-#include "train/stack_weights.h"
+#include "train/run/budget.h"
+#include "train/stack/ranks.h"
+#include "train/stack/set.h"
+#include "train/stack/weights.h"
 
 #include <assert.h>
 #include <math.h>

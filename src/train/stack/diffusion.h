@@ -2,7 +2,7 @@
 #ifndef LL_TRAIN_STACK_DIFFUSION_H
 #define LL_TRAIN_STACK_DIFFUSION_H
 
-#include "train/stack_set.h"
+#include "train/stack/set.h"
 
 #include <llapdiff/model.h>
 

@@ -1,4 +1,4 @@
-#include "train/budget.h"
+#include "train/run/budget.h"
 
 #include "base/error.h"
 #include "base/log.h"

@@ -1,10 +1,20 @@
-/* Training the stack of a model on top of its anchors (docs/spec/stack.md): members in folds of
- * time, the pool's weights from their answers out of fold. */
-#ifndef LL_TRAIN_STACK_H
-#define LL_TRAIN_STACK_H
+/* src/train/stack: quantile networks around the anchors of a model (docs/spec/stack.md): members
+ * in folds of time, the pool's weights from their answers out of fold.
+ *
+ *   stack.h      this file: all of it
+ *   inputs.h     the columns that networks look at
+ *   set.h        the rows that they learn from
+ *   weights.h    who answers with which weight
+ *   diffusion.h  do diffusion networks belong to them?
+ *   ranks.h      members shared out to several processes
+ *
+ * May touch: ranks, base, base/time, base/rng, backend/cpu, data, anchor, anchor/chain, stack,
+ * model, predict, predict/view, score, train/run. */
+#ifndef LL_TRAIN_STACK_STACK_H
+#define LL_TRAIN_STACK_STACK_H
 
 #include "train/run/run.h"
-#include "train/stack_set.h"
+#include "train/stack/set.h"
 
 /* Gives the model its stack: m->stack. statics [columns] of the panel's entities, as it was trained
  * with. Where the data is too short for folds, or the pool is no

@@ -10,7 +10,7 @@
 
 #include "predict/view/stack_view.h"
 #include "stack/trainer.h"
-#include "train/stack_inputs.h"
+#include "train/stack/inputs.h"
 
 /* Which fold a query is of: blocks of origins, or of independent entities by their names. */
 typedef struct ll_stack_folds {

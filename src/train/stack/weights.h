@@ -2,7 +2,7 @@
 #ifndef LL_TRAIN_STACK_WEIGHTS_H
 #define LL_TRAIN_STACK_WEIGHTS_H
 
-#include "train/stack_set.h"
+#include "train/stack/set.h"
 
 /* Where the anchor is a random walk, others answer only if they gain more than so many standard
  * errors on folds that their weights have not seen. */

@@ -1,4 +1,4 @@
-#include "data/names.h"
+#include "data/text/names.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

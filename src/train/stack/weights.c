@@ -1,4 +1,4 @@
-#include "train/stack_weights.h"
+#include "train/stack/weights.h"
 
 #include "base/alloc.h"
 #include "base/log.h"

@@ -7,8 +7,8 @@
  *     ll_source_close(s);
  *
  * Directories are refused. Errors name the path. */
-#ifndef LL_DATA_SOURCE_H
-#define LL_DATA_SOURCE_H
+#ifndef LL_DATA_TEXT_SOURCE_H
+#define LL_DATA_TEXT_SOURCE_H
 
 #include <llapdiff/status.h>
 #include <stddef.h>

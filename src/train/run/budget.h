@@ -1,8 +1,8 @@
 /* The option `budget`: how long a training may take here, and what is left out so that it does not
  * take longer. What was measured decides here alone: what is then trained is the same as with
  * options that say so, which the log and the model name, and the state keeps it for `resume`. */
-#ifndef LL_TRAIN_BUDGET_H
-#define LL_TRAIN_BUDGET_H
+#ifndef LL_TRAIN_RUN_BUDGET_H
+#define LL_TRAIN_RUN_BUDGET_H
 
 #include "train/run/run.h"
 

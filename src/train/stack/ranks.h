@@ -3,7 +3,7 @@
 #define LL_TRAIN_STACK_RANKS_H
 
 #include "ranks/ranks.h"
-#include "train/stack_set.h"
+#include "train/stack/set.h"
 
 /* Brings each member, which its owner has trained, to all ranks, with its numbers of every row and
  * input: moves [kinds,rows,levels], without [kinds,inputs]. r may be NULL: nothing to do. */

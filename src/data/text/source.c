@@ -1,4 +1,4 @@
-#include "data/source.h"
+#include "data/text/source.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

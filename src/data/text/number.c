@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* strtod_l */
-#include "data/number.h"
+#include "data/text/number.h"
 
 #include <locale.h>
 #include <math.h>

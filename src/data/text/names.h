@@ -7,8 +7,8 @@
  *
  * The texts are copied, closed by a NUL, and never move. Names hold no NUL themselves. Not
  * thread-safe. */
-#ifndef LL_DATA_NAMES_H
-#define LL_DATA_NAMES_H
+#ifndef LL_DATA_TEXT_NAMES_H
+#define LL_DATA_TEXT_NAMES_H
 
 #include "base/arena.h"
 

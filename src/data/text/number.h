@@ -3,8 +3,8 @@
  *
  * A number is [+-] digits [point digits] [(e|E) [+-] digits] with a digit on at least one side of
  * the point, at most LL_NUMBER_TEXT bytes, and nothing around it. */
-#ifndef LL_DATA_NUMBER_H
-#define LL_DATA_NUMBER_H
+#ifndef LL_DATA_TEXT_NUMBER_H
+#define LL_DATA_TEXT_NUMBER_H
 
 #include <assert.h>
 #include <stdbool.h>

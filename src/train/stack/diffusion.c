@@ -1,4 +1,4 @@
-#include "train/stack_diffusion.h"
+#include "train/stack/diffusion.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-#include "train/stack_ranks.h"
+#include "train/stack/ranks.h"
 
 #include "base/error.h"
 
