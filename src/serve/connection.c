@@ -209,6 +209,18 @@ static unsigned int take_bytes(ll_request *r, const char *bytes, size_t n)
 
 /* ---- its answer ---- */
 
+/* Whether it is the last one of its connection: of those with an older certificate none stays. */
+static bool is_last(const ll_request *r)
+{
+    llap_server              *s = r->server;
+    struct MHD_Daemon *const *of =
+        s->mhd->get_connection_info(r->connection, LL_MHD_CONNECTION_INFO_DAEMON);
+    (void)pthread_mutex_lock(&s->lock);
+    const bool older = of != NULL && s->daemon != NULL && *of != s->daemon;
+    (void)pthread_mutex_unlock(&s->lock);
+    return older || atomic_load(&s->stopping);
+}
+
 static struct MHD_Response *response_of(ll_request *r)
 {
     const ll_mhd_library *mhd = r->server->mhd;
@@ -228,8 +240,7 @@ static struct MHD_Response *response_of(ll_request *r)
                                    p->etag[0] != '\0' ? "no-cache" : "no-store");
     for (size_t i = 0; i < LL_REPLY_HEADERS && p->header[i][0] != NULL; i++)
         (void)mhd->add_response_header(made, p->header[i][0], p->header[i][1]);
-    if (atomic_load(&r->server->stopping))
-        (void)mhd->add_response_header(made, "Connection", "close");
+    if (is_last(r)) (void)mhd->add_response_header(made, "Connection", "close");
     return made;
 }
 

@@ -36,8 +36,10 @@ enum {
     LL_MHD_GET_ARGUMENT_KIND = 8,
     LL_MHD_CONNECTION_NOTIFY_STARTED = 0,
     LL_MHD_CONNECTION_INFO_CLIENT_ADDRESS = 2,
+    LL_MHD_CONNECTION_INFO_DAEMON = 5,
     LL_MHD_CONNECTION_INFO_CONNECTION_FD = 6,
     LL_MHD_CONNECTION_INFO_SOCKET_CONTEXT = 7,
+    LL_MHD_DAEMON_INFO_CURRENT_CONNECTIONS = 4,
     LL_MHD_RESPMEM_PERSISTENT = 0,
     LL_MHD_FEATURE_TLS = 2,
 };
@@ -65,6 +67,7 @@ typedef struct ll_mhd_option {
     X(start_daemon,      struct MHD_Daemon *,   (unsigned int, uint16_t, ll_mhd_accept, void *, ll_mhd_access, void *, ...)) \
     X(quiesce_daemon,    int,                   (struct MHD_Daemon *))                             \
     X(stop_daemon,       void,                  (struct MHD_Daemon *))                             \
+    X(get_daemon_info,   const void *,          (struct MHD_Daemon *, unsigned int, ...))          \
     X(get_version,       const char *,          (void))                                            \
     X(is_feature_supported, unsigned int,       (unsigned int))                                    \
     X(get_connection_info, const void *,        (struct MHD_Connection *, unsigned int, ...))      \

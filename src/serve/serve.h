@@ -148,6 +148,8 @@ llap_status ll_connections_start(llap_server *s, struct MHD_Daemon **out);
 
 /* ---- the server ---- */
 
+enum { LL_OLDER_MAX = 8 };
+
 struct llap_server {
     llap_serve_opts       o;
     const ll_mhd_library *mhd;
@@ -155,11 +157,14 @@ struct llap_server {
     bool                  loopback;
     char                 *certificate, *key; /* their text; NULL: no TLS */
 
-    pthread_mutex_t    lock;   /* of the next four */
+    pthread_mutex_t    lock;   /* of the next three */
     struct MHD_Daemon *daemon; /* NULL: none is accepting */
-    struct MHD_Daemon *older;  /* with the certificate before */
     ll_tokens         *tokens; /* NULL: everyone may, within what the address allows */
     ll_connection     *connections;
+
+    struct MHD_Daemon *older[LL_OLDER_MAX]; /* [n_older] with certificates before, which accept
+                                             * nobody and stay until their connections have ended */
+    size_t n_older;
 
     ll_models          models;
     ll_workers         workers, writers; /* writers wait for the store */

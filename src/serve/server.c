@@ -94,23 +94,52 @@ static void forget_key(char *key)
     ll_free(key);
 }
 
+/* Those of the older daemons whose connections have ended. libmicrohttpd ends the process when a
+ * daemon is stopped while one of its requests waits for a worker, or for an event. */
+static void stop_older(llap_server *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n_older; i++) {
+        struct MHD_Daemon  *d = s->older[i];
+        const unsigned int *open =
+            s->mhd->get_daemon_info(d, LL_MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+        if (open != NULL && *open == 0) s->mhd->stop_daemon(d);
+        else s->older[kept++] = d;
+    }
+    s->n_older = kept;
+}
+
+/* The daemon at work accepts nobody more, tells its clients to come again, and is kept until they
+ * have gone. */
+static void replace_daemon(llap_server *s, struct MHD_Daemon *made)
+{
+    s->older[s->n_older++] = s->daemon;
+    (void)s->mhd->quiesce_daemon(s->daemon);
+    (void)pthread_mutex_lock(&s->lock);
+    s->daemon = made;
+    (void)pthread_mutex_unlock(&s->lock);
+    ll_streams_hush(s);
+}
+
 /* Another daemon at the same socket, with the new certificate; the one before ends with its
  * connections. */
 static llap_status change_certificate(llap_server *s)
 {
     char       *certificate, *key, *old_certificate = s->certificate, *old_key = s->key;
     llap_status st = read_certificate(s, &certificate, &key);
+    stop_older(s);
+    if (st == LLAP_OK && certificate != NULL && s->n_older == LL_OLDER_MAX)
+        st = ll_fail(LLAP_EUNAVAILABLE,
+                     "certificate: connections with the last %d certificates are still open: try "
+                     "again later",
+                     LL_OLDER_MAX + 1);
     if (st == LLAP_OK && certificate != NULL) {
         struct MHD_Daemon *made = NULL;
-        if (s->older != NULL) s->mhd->stop_daemon(s->older);
-        s->older = NULL;
         s->certificate = certificate;
         s->key = key;
         st = ll_connections_start(s, &made);
         if (st == LLAP_OK) {
-            (void)s->mhd->quiesce_daemon(s->daemon);
-            s->older = s->daemon;
-            s->daemon = made;
+            replace_daemon(s, made);
             certificate = old_certificate;
             key = old_key;
         } else {
@@ -239,7 +268,7 @@ void llap_server_stop(llap_server *s)
     ll_workers_stop(&s->workers);
     ll_workers_stop(&s->writers);
     if (s->daemon != NULL) s->mhd->stop_daemon(s->daemon);
-    if (s->older != NULL) s->mhd->stop_daemon(s->older);
+    for (size_t i = 0; i < s->n_older; i++) s->mhd->stop_daemon(s->older[i]);
     atomic_store(&s->ended, true);
     if (s->ticking) (void)pthread_join(s->ticker, NULL);
     ll_streams_stop(s);
