@@ -109,16 +109,21 @@ static llap_status append(ll_request *r, ll_live *k, const llap_panel *p)
     return put_receipt(r, &got, p->n_rows);
 }
 
-/* A few rows tell nothing about what marks a missing value, nor about kinds of columns. */
+/* A few rows tell nothing about what marks a missing value, nor about kinds of columns, nor which
+ * code a word has: that is the model's. */
 llap_status ll_answer_readings(ll_request *r)
 {
+    if (r->server->streams == NULL) return no_store();
+    const char    *model = ll_request_argument(r, "model");
     llap_log       log = ll_journal_log(r->server);
-    llap_read_opts how = { .log = &log, .codes = LLAP_READ_CODES_KEEP };
+    ll_served     *m = ll_live_model(r->server, r->name, model);
+    llap_read_opts how = { .log = &log,
+                           .codes = LLAP_READ_CODES_KEEP,
+                           .levels = m == NULL ? NULL : llap_model_levels(m->model) };
     llap_panel    *p = NULL;
     ll_live       *k = NULL;
-    llap_status    st = r->server->streams == NULL ? no_store() : LLAP_OK;
-    const char    *model = ll_request_argument(r, "model");
-    if (st == LLAP_OK) st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
+    llap_status    st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
+    ll_served_release(m);
     if (st == LLAP_OK) st = ll_live_make(r->server, r->name, model, &k);
     if (st == LLAP_OK) {
         (void)pthread_mutex_lock(&k->lock);

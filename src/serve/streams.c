@@ -278,6 +278,16 @@ static ll_served *usual_model(llap_server *s, const char *stream, const char *na
     return second != NULL ? NULL : only;
 }
 
+ll_served *ll_live_model(llap_server *s, const char *name, const char *model)
+{
+    ll_live *k = ll_live_find(s, name);
+    if (k == NULL) return usual_model(s, name, model);
+    (void)pthread_mutex_lock(&k->lock);
+    ll_served *m = ll_models_get(&s->models, k->model_name);
+    (void)pthread_mutex_unlock(&k->lock);
+    return m;
+}
+
 static llap_status make_new(llap_server *s, const char *name, const char *model, ll_live **out)
 {
     ll_live *k = add(s, name);

@@ -114,6 +114,55 @@ static void readings_and_forecasts(void **state)
     llap_server_stop(s);
 }
 
+/* A model of a column of words. */
+static void train_words(const char *path)
+{
+    static const char *const word[] = { "N", "E", "S", "W" };
+    const llap_read_opts     how = { .coded = "wind" };
+    const llap_train_opts    quick = { .context = "2d",
+                                       .horizon = "6h",
+                                       .size = LLAP_TRAIN_SIZE_ANCHOR,
+                                       .training = "{\"anchor\": {\"steps\": 5}}" };
+    static char              csv[1 << 14];
+    size_t                   n = (size_t)sprintf(csv, "time,v0,wind\n");
+    llap_panel              *p = NULL;
+    llap_model              *m = NULL;
+    for (int i = 0; i < 300; i++)
+        n += (size_t)sprintf(csv + n, "2024-01-%02dT%02d:00:00Z,%d,%s\n", 1 + i / 24, i % 24,
+                             i * 7 % 13, word[i * 7 % 4]);
+    CHECK_OK(llap_panel_read_memory("data", csv, n, &how, &p));
+    CHECK_OK(llap_train(p, &quick, &m));
+    CHECK_OK(llap_model_save(m, path));
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
+/* A word has the code that it had in training (E, N, S, W), though it comes alone. */
+static void words_keep_their_codes(void **state)
+{
+    (void)state;
+    static const char     row[] = "time,v0,wind\n2024-01-17T16:00:00Z,1,W\n";
+    static char           model[128], store[128];
+    const char *const     models[] = { model };
+    llap_server          *s = NULL;
+    const llap_serve_opts o = { .port = LLAP_ZERO, .store = store };
+    snprintf(model, sizeof model, "%s/wind.safetensors", folder);
+    snprintf(store, sizeof store, "%s/words.db", folder);
+    train_words(model);
+    CHECK_OK(llap_server_start(models, 1, &o, &s));
+    for (int i = 0; i < 2; i++) /* a new stream, and one that is there */
+        check_reply(ask(llap_server_port(s), "POST", "/v1/streams/wind/readings?coded=wind",
+                        "Content-Type: text/csv\r\n", row, sizeof row - 1),
+                    200, "\"rows\":1");
+    reply r = ask(llap_server_port(s), "GET", "/v1/streams/wind/history", "Accept: text/csv\r\n",
+                  NULL, 0);
+    static const char want[] = "data,2024-01-17T16:00:00Z,wind,3\n";
+    const char       *first = strstr(r.body, want);
+    if (first == NULL || strstr(first + 1, want) == NULL) fail_msg("found %s", r.body);
+    forget_reply(&r);
+    llap_server_stop(s);
+}
+
 /* Reads until the text was said, or the connection ends. */
 static bool hear(int fd, const char *text)
 {
@@ -153,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readings_and_forecasts),
+        cmocka_unit_test(words_keep_their_codes),
         cmocka_unit_test(events_are_heard),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
