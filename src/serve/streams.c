@@ -179,7 +179,8 @@ llap_status ll_live_settle(ll_live *k, int64_t number)
         k->changed = ll_now();
         look_at_clock(k);
     }
-    if (st != LLAP_OK && k->s != NULL && st != LLAP_EUNAVAILABLE) drop(k); /* begin anew */
+    /* begin anew: of an append that was read in part the rest would never be taken */
+    if (st != LLAP_OK && k->s != NULL && (st != LLAP_EUNAVAILABLE || k->taken > before)) drop(k);
     return st;
 }
 
