@@ -116,13 +116,13 @@ llap_status ll_answer_readings(ll_request *r)
     if (r->server->streams == NULL) return no_store();
     const char    *model = ll_request_argument(r, "model");
     llap_log       log = ll_journal_log(r->server);
-    ll_served     *m = ll_live_model(r->server, r->name, model);
-    llap_read_opts how = { .log = &log,
-                           .codes = LLAP_READ_CODES_KEEP,
-                           .levels = m == NULL ? NULL : llap_model_levels(m->model) };
+    llap_read_opts how = { .log = &log, .codes = LLAP_READ_CODES_KEEP };
+    ll_served     *m = NULL;
     llap_panel    *p = NULL;
     ll_live       *k = NULL;
-    llap_status    st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
+    llap_status    st = ll_live_model(r->server, r->name, model, &m);
+    if (m != NULL) how.levels = llap_model_levels(m->model);
+    if (st == LLAP_OK) st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
     ll_served_release(m);
     if (st == LLAP_OK) st = ll_live_make(r->server, r->name, model, &k);
     if (st == LLAP_OK) {

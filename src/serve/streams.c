@@ -279,14 +279,41 @@ static ll_served *usual_model(llap_server *s, const char *stream, const char *na
     return second != NULL ? NULL : only;
 }
 
-ll_served *ll_live_model(llap_server *s, const char *name, const char *model)
+/* One that another process has made is in the store, and not yet in the list. */
+static llap_status find_in_store(llap_server *s, const char *name)
 {
+    int64_t     after;
+    void       *bytes = NULL;
+    const char *file;
+    size_t      n = 0, n_file;
+    llap_status st = ll_store_get_state(s->streams->store, name, &after, &bytes, &n);
+    if (st == LLAP_ENOTFOUND) return LLAP_OK;
+    ll_live *k = st == LLAP_OK ? add(s, name) : NULL;
+    if (st == LLAP_OK && k == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) st = state_parts(k, bytes, n, &file, &n_file);
+    if (st == LLAP_OK) show(k);
+    else if (k != NULL) destroy(k);
+    ll_free(bytes);
+    return st;
+}
+
+llap_status ll_live_model(llap_server *s, const char *name, const char *model, ll_served **out)
+{
+    llap_status st = LLAP_OK;
+    *out = NULL;
+    (void)pthread_mutex_lock(&s->streams->making);
+    if (ll_live_find(s, name) == NULL) st = find_in_store(s, name);
+    (void)pthread_mutex_unlock(&s->streams->making);
+    if (st != LLAP_OK) return st;
     ll_live *k = ll_live_find(s, name);
-    if (k == NULL) return usual_model(s, name, model);
+    if (k == NULL) {
+        *out = usual_model(s, name, model);
+        return LLAP_OK;
+    }
     (void)pthread_mutex_lock(&k->lock);
-    ll_served *m = ll_models_get(&s->models, k->model_name);
+    *out = ll_models_get(&s->models, k->model_name);
     (void)pthread_mutex_unlock(&k->lock);
-    return m;
+    return LLAP_OK;
 }
 
 static llap_status make_new(llap_server *s, const char *name, const char *model, ll_live **out)

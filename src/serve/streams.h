@@ -76,9 +76,9 @@ void ll_streams_stop(llap_server *s); /* NULL streams are fine */
 /* The stream of the path; NULL and *st where there is none. */
 ll_live *ll_live_of(ll_request *r, llap_status *st);
 ll_live *ll_live_find(llap_server *s, const char *name); /* NULL: none */
-/* The model of the stream, or which a new one of that name would be of; NULL: none.
- * ll_served_release */
-ll_served *ll_live_model(llap_server *s, const char *name, const char *model);
+/* The model of the stream, or which a new one of that name would be of; *out NULL: none. Caller
+ * owns *out (ll_served_release). */
+llap_status ll_live_model(llap_server *s, const char *name, const char *model, ll_served **out);
 /* Makes it where there is none; model NULL: the one of the stream's name, or the only one. */
 llap_status ll_live_make(llap_server *s, const char *name, const char *model, ll_live **out);
 /* Locked: takes in what arrived, at least up to that number; 0: what there is. The model is the one

@@ -163,6 +163,41 @@ static void words_keep_their_codes(void **state)
     llap_server_stop(s);
 }
 
+static llap_server *serve_two(const char *store)
+{
+    static char           other[160];
+    const char *const     models[] = { w.model_path, other };
+    const llap_serve_opts o = { .port = LLAP_ZERO, .store = store };
+    llap_server          *s = NULL;
+    snprintf(other, sizeof other, "other=%s", w.model_path);
+    CHECK_OK(llap_server_start(models, 2, &o, &s));
+    return s;
+}
+
+/* What one server has made is not made again, of another model, by a second one at its store. */
+static void two_servers_at_one_store(void **state)
+{
+    (void)state;
+    static char       store[128];
+    static const char row[] = "entity,time,v0\ns000,2000-01-01T00:00:00Z,1\n";
+    static const char csv[] = "Content-Type: text/csv\r\n";
+    snprintf(store, sizeof store, "%s/two.db", folder);
+    llap_server *one = serve_two(store), *two = serve_two(store);
+    check_reply(ask(llap_server_port(one), "POST", "/v1/streams/bed/readings?model=air", csv, row,
+                    sizeof row - 1),
+                200, "\"number\":1,");
+    check_reply(ask(llap_server_port(two), "POST", "/v1/streams/bed/readings?model=other", csv, row,
+                    sizeof row - 1),
+                400, "the stream 'bed' is of the model 'air'");
+    check_reply(
+        ask(llap_server_port(two), "POST", "/v1/streams/bed/readings", csv, row, sizeof row - 1),
+        200, "\"number\":2,");
+    check_reply(ask(llap_server_port(two), "GET", "/v1/streams/bed", "", NULL, 0), 200,
+                "\"model\":\"air\",\"ready\":true,\"appends\":2,");
+    llap_server_stop(one);
+    llap_server_stop(two);
+}
+
 /* Reads until the text was said, or the connection ends. */
 static bool hear(int fd, const char *text)
 {
@@ -203,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readings_and_forecasts),
         cmocka_unit_test(words_keep_their_codes),
+        cmocka_unit_test(two_servers_at_one_store),
         cmocka_unit_test(events_are_heard),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
