@@ -38,10 +38,9 @@ static llap_read_opts reading(const ll_served *m, const llap_log *log)
 }
 
 /* Answers have a row for each query: what one may ask is bounded before it is worked on. */
-static llap_status check_samples(const ll_request *r, int64_t samples)
+llap_status ll_check_samples(int64_t samples)
 {
     enum { SAMPLES_MAX = 10000 };
-    (void)r;
     return samples > SAMPLES_MAX
                ? ll_fail(LLAP_ELIMIT, "samples: at most %d are drawn at once", SAMPLES_MAX)
                : LLAP_OK;
@@ -57,7 +56,7 @@ llap_status ll_answer_forecast(ll_request *r)
     llap_panel        *p = NULL;
     llap_answer       *a = NULL;
     llap_status        st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
-    if (st == LLAP_OK) st = check_samples(r, o.samples);
+    if (st == LLAP_OK) st = ll_check_samples(o.samples);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);
     llap_panel_destroy(p);
@@ -75,7 +74,7 @@ llap_status ll_answer_impute(ll_request *r)
     llap_panel      *p = NULL;
     llap_answer     *a = NULL;
     llap_status      st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
-    if (st == LLAP_OK) st = check_samples(r, o.samples);
+    if (st == LLAP_OK) st = ll_check_samples(o.samples);
     if (st == LLAP_OK) st = llap_impute(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);
     llap_panel_destroy(p);

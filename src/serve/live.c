@@ -37,6 +37,7 @@ llap_status ll_answer_stream_forecast(ll_request *r)
     ll_served         *m = NULL;
     ll_live           *k = ll_live_of(r, &st);
     if (st == LLAP_OK) st = ll_query_read(r, &(ll_asked){ { &o } });
+    if (st == LLAP_OK) st = ll_check_samples(o.samples);
     if (st == LLAP_OK) st = copy_stream(k, &p, &m);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);

@@ -159,18 +159,16 @@ static void put_json_string(FILE *f, const char *s)
 
 static llap_status put_found(void *user, const ll_store_found *found)
 {
-    history *h = user;
-    char     time[LL_TIMEFMT_TEXT_MAX + 1];
-    size_t   n_time = 0;
-    if (h->n >= h->most) {
-        h->more = true;
-        return LLAP_ECANCELLED; /* enough */
-    }
+    history          *h = user;
+    char              time[LL_TIMEFMT_TEXT_MAX + 1];
+    size_t            n_time = 0;
     const llap_status st = ll_clock_write(h->clock, found->time, time, &n_time);
     if (st != LLAP_OK) return st;
     for (int64_t i = 0; i < found->n; i++, h->n++) {
-        char number[LL_DOUBLE_TEXT];
-        ll_text_double((double)(float)found->value[i], number);
+        if (h->n >= h->most) {
+            h->more = true;
+            return LLAP_ECANCELLED; /* enough */
+        }
         if (h->csv) {
             ll_csv_put_field(h->f, found->entity);
             fprintf(h->f, ",%.*s,", (int)n_time, time);

@@ -126,6 +126,9 @@ llap_status ll_body_unpack(ll_request *r);
 /* Asks whether the time of the request is over: for llap_progress. */
 llap_progress ll_request_progress(ll_request *r);
 
+/* LLAP_ELIMIT: more paths than are drawn at once. */
+llap_status ll_check_samples(int64_t samples);
+
 /* JSON or CSV, as the client likes it. Takes a. */
 llap_status ll_reply_answer(ll_request *r, llap_answer *a);
 

@@ -91,6 +91,8 @@ static void readings_and_forecasts(void **state)
     check_reply(ask(port, "GET", "/v1/streams/ward", "", NULL, 0), 200, "\"appends\":21,");
     check_reply(post_rows(port, n - 1, n, NULL), 200, "\"number\":22,");
     check_forecast(port);
+    check_reply(ask(port, "GET", "/v1/streams/ward/forecast?samples=10001", "", NULL, 0), 413,
+                "samples: at most 10000");
     check_reply(post_rows(port, 0, 1, "first"), 400, "key");
     check_reply(ask(port, "GET", "/v1/streams", "", NULL, 0), 200, "\"ward\"");
     reply r =
@@ -159,6 +161,10 @@ static void words_keep_their_codes(void **state)
     static const char want[] = "data,2024-01-17T16:00:00Z,wind,3\n";
     const char       *first = strstr(r.body, want);
     if (first == NULL || strstr(first + 1, want) == NULL) fail_msg("found %s", r.body);
+    forget_reply(&r);
+    r = ask(llap_server_port(s), "GET", "/v1/streams/wind/history?limit=3", "Accept: text/csv\r\n",
+            NULL, 0);
+    assert_int_equal(lines_of(r.body), 1 + 3); /* a row and a half */
     forget_reply(&r);
     llap_server_stop(s);
 }
