@@ -177,11 +177,14 @@ static void put_all(FILE *f, llap_server *s)
     one(f, "requests_open", "gauge", "Requests that are not yet answered.",
         (double)atomic_load(&s->requests));
     one(f, "requests_working", "gauge", "Requests that wait for a worker or are worked on.",
-        (double)waiting(&s->workers));
+        (double)(waiting(&s->workers) + (s->streams != NULL ? waiting(&s->writers) : 0)));
     one(f, "body_bytes", "gauge", "Memory of the bodies of requests.",
         (double)atomic_load(&s->body_bytes));
     one(f, "memory_bytes", "gauge", "Memory of the process.", memory_bytes());
-    one(f, "models", "gauge", "Models that are served.", (double)s->models.n);
+    (void)pthread_mutex_lock(&s->models.lock);
+    const size_t n_models = s->models.n;
+    (void)pthread_mutex_unlock(&s->models.lock);
+    one(f, "models", "gauge", "Models that are served.", (double)n_models);
     (void)pthread_mutex_lock(&s->counters.lock);
     const ll_counters *c = &s->counters;
     one(f, "received_bytes_total", "counter", "Bytes of bodies received.", (double)c->bytes_in);
