@@ -430,8 +430,10 @@ llap_status ll_streams_start(llap_server *s)
         ll_journal(s, LLAP_LOG_WARNING, "stream", "%s: %s", k->name, llap_error_detail());
         if (st != LLAP_ENOMEM) st = LLAP_OK; /* its model may come later */
     }
-    if (st == LLAP_OK && pthread_create(&all->keeper, NULL, keeper, s) == 0) all->keeping = true;
-    return st;
+    if (st != LLAP_OK) return st;
+    const int bad = pthread_create(&all->keeper, NULL, keeper, s);
+    all->keeping = bad == 0;
+    return bad == 0 ? LLAP_OK : ll_fail_errno(bad, "a thread that saves streams");
 }
 
 void ll_streams_stop(llap_server *s)
