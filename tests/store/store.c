@@ -2,6 +2,7 @@
 #include "store/each.h"
 
 #include <float.h>
+#include <pthread.h>
 
 static const char *const two[] = { "pulse", "spo2" };
 
@@ -301,6 +302,38 @@ static void versions_follow_each_other(void **state)
                "expected a version, found none");
 }
 
+static void *make_stream(void *user)
+{
+    ll_store *s = user;
+    assert_int_equal(put(s, "new", "a", "e", 1, 1, 1), 1);
+    return NULL;
+}
+
+/* Another process makes a stream at the same time: both get an id of their own. */
+static void two_new_streams_at_once(void **state)
+{
+    (void)state;
+    static const char add[] = "INSERT INTO llap_streams(id, name, number) VALUES(1, 'first', 0)";
+    char              text[256] = "";
+    pthread_t         t;
+    ll_sql_url        u;
+    ll_sql           *db;
+    ll_store         *s = open_store();
+    CHECK_OK(on_server ? ll_sql_url_init(&u, store_url()) : ll_sql_url_file(&u, store_url()));
+    CHECK_OK(ll_sql_open(&u, &(ll_sql_opts){ .wait_ms = 5000 }, &db));
+    CHECK_OK(ll_sql_begin(db));
+    CHECK_OK(ll_sql_run(db, add, NULL, 0));
+    assert_int_equal(pthread_create(&t, NULL, make_stream, s), 0);
+    (void)nanosleep(&(struct timespec){ 0, 300000000 }, NULL); /* it waits for the other */
+    CHECK_OK(ll_sql_commit(db));
+    (void)pthread_join(t, NULL);
+    CHECK_OK(ll_store_list(s, print_stream, text));
+    assert_string_equal(text, "first 0 -1;new 1 -1;");
+    ll_sql_close(db);
+    ll_sql_url_deinit(&u);
+    ll_store_close(s);
+}
+
 static llap_status all_calls(void *user)
 {
     ll_store          *s = NULL;
@@ -344,6 +377,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(a_reader_may_stop),
         cmocka_unit_test(versions_follow_each_other),
+        cmocka_unit_test(two_new_streams_at_once),
         cmocka_unit_test(failing_allocations),
     };
     return run_on_each(tests, sizeof tests / sizeof *tests);

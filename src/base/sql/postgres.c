@@ -32,8 +32,9 @@ static ll_sql_trouble trouble_of(const char *state)
         { "25006", LL_SQL_LOST }, /* read-only: another server is the first one now */
         { "53100", LL_SQL_FULL }, { "53", LL_SQL_BUSY }, /* other resources */
         { "40", LL_SQL_BUSY },                           /* conflicts of transactions */
-        { "55P03", LL_SQL_BUSY },                        /* a lock was not had in time */
-        { "57014", LL_SQL_BUSY },                        /* stopped by a time limit */
+        { "23505", LL_SQL_BUSY }, /* another one has put the same key; it is seen next time */
+        { "55P03", LL_SQL_BUSY }, /* a lock was not had in time */
+        { "57014", LL_SQL_BUSY }, /* stopped by a time limit */
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strncmp(state, table[i].begin, strlen(table[i].begin)) == 0) return table[i].why;
