@@ -64,7 +64,7 @@ static bool sizes_can_be(const ll_pack_header *h)
         return false;
     if (h->n_rows > INT64_C(1) << 48 || h->n_vars > h->index_bytes ||
         h->n_entities > h->index_bytes || h->n_levels > h->index_bytes ||
-        h->n_words > h->index_bytes)
+        h->n_words > h->index_bytes || h->n_words > UINT32_MAX)
         return false;
     if (__builtin_mul_overflow(h->n_rows + h->block_rows, h->n_vars + 2, &cells) ||
         cells > INT64_MAX / 64)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "data/panel_blocks.h"
 
 #include <errno.h>
@@ -136,7 +137,7 @@ static llap_status check_times(const ll_pack *k, const llap_panel *p, int64_t fi
         if (r > p->start[e] && p->time[r] <= p->time[r - 1])
             return ll_fail(LLAP_EFORMAT,
                            "%s: entity '%s': row %lld is not later than the one before", k->name,
-                           p->entity[e], (long long)(r - p->start[e]));
+                           ll_text_show(p->entity[e]).text, (long long)(r - p->start[e]));
     }
     return LLAP_OK;
 }
@@ -147,9 +148,18 @@ static llap_status check_values(const ll_pack *k, const llap_panel *p, int64_t f
         const float x = p->value[c];
         if (isinf(x) || (isnan(x) && ll_bit(p->observed, c)))
             return ll_fail(LLAP_EFORMAT, "%s: row %lld: '%s' is not finite", k->name,
-                           (long long)(c / p->n_vars), p->var[c % p->n_vars]);
+                           (long long)(c / p->n_vars), ll_text_show(p->var[c % p->n_vars]).text);
     }
     return LLAP_OK;
+}
+
+/* Who counts bits counts whole words. */
+static llap_status check_last_word(const ll_pack *k, const llap_panel *p)
+{
+    const int64_t cells = p->n_rows * p->n_vars;
+    return cells % 64 == 0 || p->observed[cells / 64] >> cells % 64 == 0
+               ? LLAP_OK
+               : ll_fail(LLAP_EFORMAT, "%s: observed bits go on behind the last cell", k->name);
 }
 
 llap_status ll_pack_verify(ll_pack *k, const llap_panel *p, int64_t first, int64_t end)
@@ -161,6 +171,7 @@ llap_status ll_pack_verify(ll_pack *k, const llap_panel *p, int64_t first, int64
         st = check_sums(k, b);
         if (st == LLAP_OK) st = check_times(k, p, row, behind);
         if (st == LLAP_OK) st = check_values(k, p, row, behind);
+        if (st == LLAP_OK && behind == p->n_rows) st = check_last_word(k, p);
         if (st == LLAP_OK) atomic_store(&k->verified[b], 1);
     }
     return st;

@@ -235,6 +235,45 @@ static void any_changed_byte_is_found(void **state)
     llap_panel_destroy(p);
 }
 
+/* Sums are right, and what they are of cannot be. */
+static void bits_behind_the_last_cell(void **state)
+{
+    (void)state;
+    llap_panel    *p = with_words(), *again;
+    ll_pack_header h;
+    uint8_t        header[LL_PACK_HEADER];
+    uint32_t       sum;
+    uint64_t       bits;
+    char           index[4096];
+    write_panel(p, path);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, header, sizeof header, 0), sizeof header);
+    CHECK_OK(ll_pack_header_get(header, sizeof header, "a", &h));
+    const int64_t at = LL_PACK_ALIGN + ll_pack_place(LL_PACK_OBSERVED, h.n_rows, h.n_vars),
+                  behind = LL_PACK_ALIGN + h.block_bytes;
+    assert_true(h.index_bytes <= (int64_t)sizeof index && h.n_rows * h.n_vars < 64);
+    assert_int_equal(pread(fd, index, (size_t)h.index_bytes, behind), h.index_bytes);
+    assert_int_equal(pread(fd, &bits, 8, at), 8);
+    bits |= UINT64_C(1) << (h.n_rows * h.n_vars);
+    sum = ll_pack_crc(0, &bits, 8);
+    memcpy(index + 8 * (h.n_entities + 1) + 8, &sum, sizeof sum);
+    h.index_sum = ll_pack_crc(0, index, h.index_bytes);
+    ll_pack_header_put(&h, header);
+    assert_int_equal(pwrite(fd, header, sizeof header, 0), sizeof header);
+    assert_int_equal(pwrite(fd, index, (size_t)h.index_bytes, behind), h.index_bytes);
+    assert_int_equal(pwrite(fd, &bits, 8, at), 8);
+    CHECK_OK(ll_pack_open(path, &again));
+    CHECK_FAIL(ll_panel_verify_all(again), LLAP_EFORMAT, "behind the last cell");
+    llap_panel_destroy(again);
+    llap_panel_destroy(p);
+    close(fd);
+    /* more columns of words than are counted */
+    h.index_bytes = INT64_C(1) << 40;
+    h.n_words = INT64_C(1) << 32;
+    ll_pack_header_put(&h, header);
+    CHECK_FAIL(ll_pack_header_get(header, sizeof header, "a", &h), LLAP_EFORMAT, "cannot be");
+}
+
 static llap_status all_of_it(void *user)
 {
     const llap_panel *p = user;
@@ -292,6 +331,7 @@ int main(void)
         cmocka_unit_test(panels_without_anything_are_panels),
         cmocka_unit_test(shards_are_one_panel),
         cmocka_unit_test(any_changed_byte_is_found),
+        cmocka_unit_test(bits_behind_the_last_cell),
         cmocka_unit_test(failed_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
