@@ -9,7 +9,7 @@ import sys
 PACKAGE = pathlib.Path(__file__).resolve().parent / "src" / "llapdiff"
 OUT = pathlib.Path(__file__).resolve().parents[1] / "docs" / "python-reference.md"
 ADAPTERS = ["sktime", "nixtla", "gluonts", "sklearn", "pypots", "torch", "distributed"]
-ORDER = ["train", "load", "from_bytes", "Model", "Forecast", "Imputation", "Answer", "Scores", "Poles", "Sampler", "Trainer",
+ORDER = ["train", "load", "from_bytes", "Model", "Forecast", "Imputation", "Answer", "Detection", "Scores", "Poles", "Sampler", "Trainer",
          "Event", "panel", "read", "demo", "inspect", "Panel", "Inspection", "Table", "features", "version"]
 
 

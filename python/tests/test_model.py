@@ -100,6 +100,26 @@ def test_evaluate(model, data):
     assert fills.crps < scores.crps
 
 
+def test_detect(model, frame):
+    broken = frame.copy()
+    last = broken.groupby("entity").tail(1).index[0]
+    broken.loc[last, "pressure (hPa)"] += 40
+    found = model.detect(broken, rate=0.005, rows=True)
+    alarm = found.to_pandas().query("entity == @broken.entity[@last] and variable == 'pressure (hPa)'").iloc[-1]
+    assert alarm["condition"] == "unusual" and alarm["open"] and alarm["peak"] == broken["time"][last]
+    assert alarm["value"] == pytest.approx(broken["pressure (hPa)"][last]) and alarm["value"] > alarm["high"]
+    readings = found.readings.to_pandas()
+    assert len(readings) == 2 * (broken["time"] >= pd.Timestamp(found.start, tz="UTC")).sum() and found.learnt > 0
+    judged = readings.query("entity == @alarm.entity and variable == @alarm.variable").iloc[-1]
+    assert judged["margin"] == alarm["margin"] and judged["condition"] == "unusual"
+    assert found.to_json()["judged"] == found.judged and found.rate_wanted == 0.005
+    assert list(pickle.loads(pickle.dumps(found))) == list(found)
+    with pytest.raises(ValueError, match="rows=True"):
+        model.detect(broken).readings
+    with pytest.raises(llapdiff.InvalidError, match="no row at or after"):
+        model.detect(broken, from_="2100-01-01")
+
+
 def test_poles(model, data):
     poles = model.poles()
     assert (poles["rho"] > 0).all() and set(poles["name"]) == set(model.targets)

@@ -23,6 +23,8 @@ def folder(program, tmp_path_factory):
     run("forecast", "model.safetensors", "data.csv", "--samples", 30, "-o", "forecast.csv")
     run("forecast", "model.safetensors", "data.csv", "--samples", 30, "--keep-samples", "-o", "paths.csv")
     run("impute", "model.safetensors", "data.csv", "-o", "filled.csv")
+    (folder / "alarms.json").write_bytes(run("detect", "model.safetensors", "data.csv", "--rate", 0.02, "--json"))
+    (folder / "alarms.txt").write_bytes(run("detect", "model.safetensors", "data.csv", "--rate", 0.02))
     (folder / "scores.txt").write_bytes(run("evaluate", "model.safetensors", "data.csv"))
     return folder
 
@@ -70,3 +72,9 @@ def test_fills(folder, model, source, tmp_path):
 
 def test_scores(folder, model, source):
     assert repr(model.evaluate(source)) == (folder / "scores.txt").read_text().rstrip("\n")
+
+
+def test_alarms(folder, model, source):
+    found = model.detect(source, rate=0.02)
+    assert found.n_rows > 0 and found._json() == (folder / "alarms.json").read_text()
+    assert repr(found) == (folder / "alarms.txt").read_text().rstrip("\n")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._answer import Answer as Answer, Forecast as Forecast, Imputation as Imputation
+    from ._detection import Detection as Detection
     from ._lib import (
         Error as Error, FormatError as FormatError, InvalidError as InvalidError, IOError as IOError,
         LimitError as LimitError, NotFoundError as NotFoundError, NumericError as NumericError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # Where each name lives: loaded when it is asked for, so that importing the package costs nothing.
 _HOMES = {
     "_answer": ["Answer", "Forecast", "Imputation"],
+    "_detection": ["Detection"],
     "_lib": ["Error", "FormatError", "IOError", "InvalidError", "LimitError", "NotFoundError", "NumericError",
              "OptionError", "OutOfMemoryError", "UnavailableError", "UnsupportedError", "UsageError", "features",
              "version"],

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._answer import Answer, Forecast, Imputation
+from ._detection import Detection
 from ._lib import check, ffi, lib, names, sink, take_text, text
 from ._options import Options
 from ._panel import Panel, levels_of, panel
@@ -171,6 +172,23 @@ class Model:
             how.struct.n_with = others.n_models
             watch.check(lib.llap_scores_create(self._c, source._c, how.struct, out))
         return Scores(out[0], units)
+
+    def detect(self, data: Any, *, rate: float | None = None, from_: Any = None, only: Any = None,
+               rows: bool | None = None, progress: Progress = None, **options: Any) -> Detection:
+        """What is unusual: readings far from their law, series that drift, are stuck or silent.
+
+        What is usual is learnt from the rows before `from_` (the part that training left for testing), so that as many
+        alarms are raised as `rate` wants where all is well, as a share of readings. `rows` keeps what is said of every
+        reading (`Detection.readings`). Further options are those of the library: `join`.
+        """
+        given = {"rate": rate, "from_": from_, "only": only, "rows": rows}
+        source = _data(data, options, self)
+        out = ffi.new("llap_detection **")
+        with Options("detect", {**given, **options}) as how, Watch(progress) as watch:
+            how.struct.log = sink()
+            how.struct.progress = watch.progress
+            watch.check(lib.llap_detect(self._c, source._c, how.struct, out))
+        return Detection(out[0], source, self.targets)
 
     def poles(self, data: Any = None, **options: Any) -> Poles:
         """The poles of its anchors and networks: decay, frequency, half-life, period."""

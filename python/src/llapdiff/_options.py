@@ -19,6 +19,7 @@ _TABLES = {
     "forecast": (lib.llap_forecast_options, "llap_forecast_opts *"),
     "impute": (lib.llap_impute_options, "llap_impute_opts *"),
     "evaluate": (lib.llap_evaluate_options, "llap_evaluate_opts *"),
+    "detect": (lib.llap_detect_options, "llap_detect_opts *"),
     "poles": (lib.llap_pole_options, "llap_pole_opts *"),
 }
 
