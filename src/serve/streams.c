@@ -119,8 +119,12 @@ static llap_status take_row(ll_live *k, const char *entity, int64_t time,
 
 static llap_status take_found(void *user, const ll_store_found *f)
 {
-    ll_live          *k = user;
-    const llap_status st = take_row(k, f->entity, f->time, f->variable, f->value, f->n);
+    static const double nothing = (double)NAN; /* of a row in which all was missing */
+    ll_live            *k = user;
+    const bool          none = f->n == 0;
+    const llap_status   st =
+        take_row(k, f->entity, f->time, none ? llap_stream_variables(k->s) : f->variable,
+                 none ? &nothing : f->value, none ? 1 : f->n);
     k->taken = f->number; /* what cannot be taken now cannot be later */
     return st == LLAP_ENOMEM ? st : LLAP_OK;
 }

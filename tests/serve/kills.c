@@ -142,9 +142,44 @@ static void nothing_is_lost(void **state)
            kills, (long long)sum, (long long)again);
 }
 
+/* Rows in which all is missing come back too: they say from when on the next values are asked. */
+static void missing_rows_come_back(void **state)
+{
+    (void)state;
+    char        *argv[] = { "serve", w.model_path, "--port",
+                            "0",     "--store",    (char *)in_folder("missing.db"),
+                            "-q",    NULL };
+    const char  *log = in_folder("log"), path[] = "/v1/streams/air/forecast";
+    llap_panel  *p = NULL;
+    llap_answer *a = NULL;
+    char        *want = NULL;
+    size_t       n;
+    CHECK_OK(llap_panel_read_memory("data", w.csv, w.n_csv,
+                                    &(llap_read_opts){ .codes = LLAP_READ_CODES_KEEP }, &p));
+    assert_string_equal(w.csv + w.n_csv - 3, "Z,\n"); /* the last one is such a row */
+    CHECK_OK(llap_forecast(w.model, p, &(llap_forecast_opts){ 0 }, &a));
+    CHECK_OK(llap_answer_csv(a, &want, &n));
+    program server = run_program(argv, log);
+    check_reply(ask(server.port, "POST", "/v1/streams/air/readings", "Content-Type: text/csv\r\n",
+                    w.csv, w.n_csv),
+                200, NULL);
+    for (int i = 0; i < 2; i++) {
+        reply r = ask(server.port, "GET", path, "Accept: text/csv\r\n", NULL, 0);
+        assert_int_equal(r.status, 200);
+        assert_string_equal(r.body, want);
+        forget_reply(&r);
+        assert_int_equal(end_program(&server, i == 0 ? SIGKILL : SIGTERM), i == 0 ? -1 : 0);
+        if (i == 0) server = run_program(argv, log);
+    }
+    llap_text_free(want);
+    llap_answer_destroy(a);
+    llap_panel_destroy(p);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) kills = atoi(argv[1]);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_lost) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_lost),
+                                        cmocka_unit_test(missing_rows_come_back) };
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }
