@@ -6,7 +6,7 @@
  *                             codes
  *   alloc.h, arena.h          the only allocator; blocks that end together
  *   file.h, scratch.h         mapping, atomic writing; arrays larger than the memory
- *   text.h                    UTF-8 and "did you mean"
+ *   text.h, percent.h         UTF-8 and "did you mean"; %41 in addresses
  *   safetensors.h             the file format of models
  *   sort.h, bisect.h          sorting of numbers, and by bytes; places in sorted ones
  *   crps.h                    the one CRPS of members

@@ -56,6 +56,7 @@ static void constants_are_theirs(void **state)
         { LL_SQLITE_CANTOPEN, SQLITE_CANTOPEN },
         { LL_SQLITE_PROTOCOL, SQLITE_PROTOCOL },
         { LL_SQLITE_TOOBIG, SQLITE_TOOBIG },
+        { LL_SQLITE_AUTH, SQLITE_AUTH },
         { LL_SQLITE_NOTADB, SQLITE_NOTADB },
         { LL_SQLITE_ROW, SQLITE_ROW },
         { LL_SQLITE_DONE, SQLITE_DONE },

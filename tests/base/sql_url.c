@@ -29,8 +29,11 @@ static void addresses_are_taken_apart(void **state)
     is("postgresql://u:p%40ss@host:77/db?sslmode=require&query=SELECT%201&options=-c%20x%3D1",
        "postgresql://u:p%40ss@host:77/db?sslmode=require&options=-c%20x%3D1", "SELECT 1",
        "postgresql://host:77/db", "postgresql://host:77/db 'SELECT 1'");
-    is("postgres://u:p@ss@host?query=SELECT 1", "postgres://u:p@ss@host", "SELECT 1",
+    is("postgres://u:p%40ss@host?query=SELECT 1", "postgres://u:p%40ss@host", "SELECT 1",
        "postgresql://host", "postgresql://host 'SELECT 1'");
+    is("postgresql://host/d?password=a%20b&query=SELECT '%40'",
+       "postgresql://host/d?password=a%20b", "SELECT '@'", "postgresql://host/d",
+       "postgresql://host/d 'SELECT '@''");
     is("postgresql:///db", "postgresql:///db", NULL, "postgresql:///db", "postgresql:///db");
     is("sqlite:a?query=SELECT\n\t1234567890123456789012345678901234567890123456789012345678901234"
        "5678901234567890",
@@ -41,6 +44,17 @@ static void addresses_are_taken_apart(void **state)
        "...'");
     assert_false(ll_sql_is_url("sqlite.csv"));
     assert_false(ll_sql_is_url("postgresql:x"));
+}
+
+static void streams_are_named(void **state)
+{
+    (void)state;
+    ll_sql_url u;
+    CHECK_OK(ll_sql_url_init(&u, "sqlite:ward.db?stream=a%20b"));
+    assert_null(u.query);
+    assert_string_equal(u.stream, "a b");
+    assert_string_equal(u.asked, "sqlite:ward.db stream 'a b'");
+    ll_sql_url_deinit(&u);
 }
 
 static void mistakes_are_named(void **state)
@@ -54,13 +68,25 @@ static void mistakes_are_named(void **state)
         { "sqlite:?query=SELECT 1", "sqlite: no file given" },
         { "sqlite:a?query=", "query: nothing is asked" },
         { "sqlite:a?table=", "table: no name given" },
-        { "sqlite:a?query=SELECT 1&table=a", "expected one query or table, found two" },
+        { "sqlite:a?stream=", "stream: no name given" },
+        { "sqlite:a?query=SELECT 1&table=a", "expected one query, table or stream, found two" },
+        { "sqlite:a?stream=s&table=a", "expected one query, table or stream, found two" },
         { "sqlite:a?query=SELECT 5 % 3", "query: byte 10: % is followed by no code: write %25" },
         { "sqlite:a?query=SELECT '%00'", "query: byte 9: % is followed by no code" },
         { "sqlite:a?query=SELECT '%ff'", "query: byte 9 is not UTF-8: write % as %25" },
-        { "sqlite:a?tabel=b", "expected ?query=SELECT... or ?table=NAME, found 'tabel=b'" },
+        { "sqlite:a?tabel=b", "?table=NAME or ?stream=NAME, found 'tabel=b'" },
         { "sqlite:a?query=SELECT 1&2", "found '2' (& is %26)" },
         { "postgresql://u:secret@h/d?query=%", "postgresql: query: byte 1" },
+        /* libpq would show these, or parts of them */
+        { "postgresql://u:p@secret@h/d", "postgresql: expected user:password@host, with %40" },
+        { "postgresql://u:secret/x@h/d", "expected user:password@host" },
+        { "postgresql://u:secret?x@h/d", "expected user:password@host" },
+        { "postgresql://u:secret#x@h/d", "expected user:password@host" },
+        { "postgresql://u:secret x@h/d", "expected user:password@host" },
+        { "postgresql://u:secret:x@h/d", "expected user:password@host" },
+        { "postgresql://u:secret%zz@h/d", "expected user:password@host" },
+        { "postgresql://u@h/d?password=secret%00", "expected user:password@host" },
+        { "postgresql://h/d?password=secret@x", "expected user:password@host" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         ll_sql_url u;
@@ -85,6 +111,7 @@ static void failing_allocations(void **state)
 {
     (void)state;
     check_every_failed_allocation(work, (void *)(uintptr_t) "sqlite:a?table=b.c");
+    check_every_failed_allocation(work, (void *)(uintptr_t) "sqlite:a?stream=b");
     check_every_failed_allocation(work, (void *)(uintptr_t) "postgresql://h/d?a=b&query=c");
 }
 
@@ -92,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_taken_apart),
+        cmocka_unit_test(streams_are_named),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations),
     };

@@ -5,6 +5,7 @@
 #include "base/sql/driver.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { /* of pg_type */
        BOOL = 16,
@@ -80,10 +81,12 @@ static llap_status settle(ll_sql *db)
 {
     char text[256];
     if (db->o.reading)
-        return command(db,
-                       "SET default_transaction_read_only = on; SET datestyle = 'ISO'; "
-                       "SET timezone = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex'",
-                       LL_PQ_COMMAND_OK, NULL);
+        return command(
+            db,
+            "SET default_transaction_read_only = on; SET datestyle = 'ISO'; "
+            "SET timezone = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex'; "
+            "SET standard_conforming_strings = on",
+            LL_PQ_COMMAND_OK, NULL);
     snprintf(text, sizeof text, "SET lock_timeout = %d", db->o.wait_ms);
     llap_status st = command(db, text, LL_PQ_COMMAND_OK, NULL);
     /* a commit that is answered is on the disk; stronger settings of the server stay */
@@ -255,6 +258,7 @@ static void rewrite_time(ll_sql_value *v, char room[64])
 static void read_text(ll_sql *db, size_t i, ll_sql_value *v)
 {
     v->kind = db->type[i] == BYTEA ? LL_SQL_BYTES : LL_SQL_TEXT;
+    if (db->type[i] == INT8 || db->type[i] == INT4) *v = ll_sql_integer(strtoll(v->text, NULL, 10));
     if (db->type[i] == BOOL) *v = ll_sql_integer(v->text[0] == 't');
     if (db->type[i] == TIMESTAMPTZ) rewrite_time(v, db->time[i]);
 }

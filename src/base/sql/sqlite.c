@@ -39,6 +39,8 @@ static llap_status fail(ll_sql *db)
     case LL_SQLITE_CORRUPT:
     case LL_SQLITE_NOTADB:
         return ll_sql_fail(db, LL_SQL_FINE, LLAP_EFORMAT, words);
+    case LL_SQLITE_AUTH:
+        return ll_sql_fail(db, LL_SQL_FINE, LLAP_EINVAL, "expected a query that only reads");
     case LL_SQLITE_TOOBIG:
         return ll_sql_fail(db, LL_SQL_FINE, LLAP_ELIMIT, words);
     default:
