@@ -180,7 +180,9 @@ typedef struct llap_read_opts {
 
 /* Reads CSV files (plain or gzip; wide or long) or NetCDF files into a panel; "-" is standard
  * input. One packed panel, a file or a folder, is opened and not read: its times and values are
- * mapped. Caller owns *out. */
+ * mapped. One database is asked, and read as CSV of its rows would be: "sqlite:FILE" or
+ * "postgresql://...", with "?query=SELECT ...", "?table=NAME" or, of what a server collected,
+ * "?stream=NAME" (docs/data.md); a file of such a name is "./sqlite:...". Caller owns *out. */
 LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
 /* The same of a CSV file in memory, plain or gzip, which is borrowed until it returns. name stands

@@ -13,10 +13,12 @@
 #include "data/csv/write.h"
 #include "data/netcdf/netcdf.h"
 #include "data/panel_merge.h"
+#include "data/sql/sql.h"
 #include "data/synth/synth.h"
 #include "data/synth/weather.h"
 #include "data/timeline.h"
 #include "reading.h"
+#include "store/store.h"
 
 #include <assert.h>
 #include <llapdiff/panel.h>
@@ -213,12 +215,57 @@ static llap_status finish_report(llap_status st, const llap_log *log, ll_csv_rep
     return st;
 }
 
+/* What a table that is no text has no use for. */
+static llap_status refuse_text_options(const llap_read_opts *given, const char *what)
+{
+    static const char *const text_only[] = { "separator", "decimal",    "quote",
+                                             "header",    "skip_lines", "comment",
+                                             "join",      "start",      "row_every" };
+    for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
+        if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
+            return ll_fail(LLAP_EOPTION, "%s: is for CSV; %s has none", text_only[i], what);
+    return LLAP_OK;
+}
+
+/* What a database answers, or the readings of a stream in it. */
+static llap_status read_database(const char *address, const llap_read_opts *o,
+                                 const ll_csv_opts *csv, llap_panel **out)
+{
+    ll_sql_url     u;
+    char          *query = NULL;
+    ll_csv_report *report = NULL;
+    llap_status    st = refuse_text_options(o, "a database");
+    if (st != LLAP_OK) return st;
+    st = ll_sql_url_init(&u, address);
+    if (st == LLAP_OK && u.stream != NULL) st = ll_store_query(u.stream, &query);
+    if (st == LLAP_OK && (report = ll_new(1, sizeof *report)) == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK)
+        st = ll_sql_read(&(ll_sql_source){ &u, query, query != NULL }, csv, out, report);
+    ll_free(query);
+    ll_sql_url_deinit(&u);
+    return finish_report(st, o->log, report, out);
+}
+
+/* Databases have no others beside them. */
+static llap_status check_alone(const char *const *paths, size_t n)
+{
+    for (size_t i = 0; n > 1 && i < n; i++)
+        if (ll_sql_is_url(paths[i]))
+            return ll_fail(LLAP_EINVAL,
+                           "source %zu is a database, and has no others beside it: "
+                           "join them in its query",
+                           i + 1);
+    return LLAP_OK;
+}
+
 /* Files of NetCDF, or of CSV. */
 static llap_status read_files(const char *const *paths, size_t n, const llap_read_opts *o,
                               const ll_csv_opts *csv, llap_panel **out)
 {
     size_t      n_netcdf = 0;
-    llap_status st = LLAP_OK;
+    llap_status st = check_alone(paths, n);
+    if (st == LLAP_OK && n == 1 && ll_sql_is_url(paths[0]))
+        return read_database(paths[0], o, csv, out);
     for (size_t i = 0; i < n && st == LLAP_OK; i++)
         if (strcmp(paths[i], "-") != 0 && ll_pack_detect(paths[i]))
             return n == 1 ? ll_read_packed(paths[0], o, out)
@@ -254,25 +301,12 @@ static llap_status read_bytes(const ll_reading *r, const llap_read_opts *o, cons
     return finish_report(st, o->log, report, out);
 }
 
-/* What a table in memory has no use for. */
-static llap_status refuse_text_options(const llap_read_opts *given)
-{
-    static const char *const text_only[] = { "separator", "decimal",    "quote",
-                                             "header",    "skip_lines", "comment",
-                                             "join",      "start",      "row_every" };
-    for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
-        if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
-            return ll_fail(LLAP_EOPTION, "%s: is for CSV; a table in memory has none",
-                           text_only[i]);
-    return LLAP_OK;
-}
-
 /* Takes the stream. */
 static llap_status read_stream(struct ArrowArrayStream *stream, const llap_read_opts *given,
                                const ll_csv_opts *csv, llap_panel **out)
 {
     ll_csv_report *report = ll_new(1, sizeof *report);
-    llap_status    st = report == NULL ? LLAP_ENOMEM : refuse_text_options(given);
+    llap_status st = report == NULL ? LLAP_ENOMEM : refuse_text_options(given, "a table in memory");
     if (st == LLAP_OK) st = ll_arrow_read(stream, csv, out, report);
     return finish_report(st, given->log, report, out);
 }

@@ -62,6 +62,14 @@ static int print_group(const cli_command *c, group g, const char *title)
     return n;
 }
 
+/* What stands for DATA, of commands that read some. */
+static const char data_text[] =
+    "DATA: files or folders of CSV, NetCDF, a packed panel, or one database:\n"
+    "'sqlite:FILE?table=NAME', 'postgresql://HOST/DATABASE?query=SELECT ...', or what\n"
+    "`llapdiff serve` collected: '...?stream=NAME'.\n";
+
+static bool takes_data(const cli_command *c) { return strstr(c->operands, "DATA") != NULL; }
+
 static void print_head(const cli_command *c)
 {
     printf("llapdiff %s: %s\n\nusage: llapdiff %s%s%s [options]\n", c->name, c->summary, c->name,
@@ -74,6 +82,7 @@ void cli_print_help(const cli_command *c)
     const int more = print_group(c, OF_READING, NULL) - print_group(c, OF_READING_USUAL, NULL);
     print_head(c);
     printf("\n%s\n", c->text);
+    if (takes_data(c)) printf("\n%s", data_text);
     print_group(c, OF_COMMAND, "options");
     snprintf(title, sizeof title, "how files are read (%d more: llapdiff %s --help-reading)", more,
              c->name);
@@ -158,6 +167,10 @@ void cli_print_manual(const cli_command *c)
     }
     printf("[options]\n.SH DESCRIPTION\n");
     troff(c->text);
+    if (takes_data(c)) {
+        printf("\n.PP\n");
+        troff(data_text);
+    }
     printf("\n.SH OPTIONS\n");
     troff_options(c);
     printf(".SH EXAMPLE\n.nf\n");

@@ -143,3 +143,31 @@ llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_s
     const ll_sql_value v[] = { ll_sql_text(stream), ll_sql_integer(after) };
     return read_rows(s, by_number, v, 2, each, user);
 }
+
+/* A row in which all is missing is one of the first variable, missing. */
+/* clang-format off */
+static const char *const query[] = {
+    "SELECT entity, time, CASE variable WHEN '' THEN usual ELSE variable END AS variable, value "
+    "FROM llap_readings CROSS JOIN (SELECT variable AS usual FROM llap_readings WHERE variable <> '' "
+    "AND stream = (SELECT id FROM llap_streams WHERE name = '", "') ORDER BY number, place LIMIT 1) AS u "
+    "WHERE stream = (SELECT id FROM llap_streams WHERE name = '", "') ORDER BY time, number, place" };
+/* clang-format on */
+
+llap_status ll_store_query(const char *stream, char **out)
+{
+    *out = NULL;
+    const llap_status st = ll_store_check_name("stream", stream, false);
+    if (st != LLAP_OK) return st;
+    size_t n = 4 * strlen(stream) + 1;
+    for (int i = 0; i < 3; i++) n += strlen(query[i]);
+    char *to = *out = ll_new(n, 1);
+    if (to == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < 3; i++) {
+        to = stpcpy(to, query[i]);
+        for (const char *p = stream; *p != '\0' && i < 2; p++) {
+            if (*p == '\'') *to++ = '\'';
+            *to++ = *p;
+        }
+    }
+    return LLAP_OK;
+}

@@ -126,6 +126,12 @@ llap_status ll_store_read(ll_store *s, const char *stream, const char *entity, i
 llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_store_each each,
                             void *user);
 
+/* The statement that gives the readings of a stream to any program: rows of entity, time, variable
+ * and value, by time, those of one time in the order in which they came. Caller owns *out
+ * (ll_free).
+ */
+llap_status ll_store_query(const char *stream, char **out);
+
 /* Keeps n bytes (what llap_stream_save makes) as the state of the stream, in place of the one
  * before. after: number of the last append that it has taken in. */
 llap_status ll_store_put_state(ll_store *s, const char *stream, int64_t after, const void *bytes,

@@ -416,6 +416,14 @@ llap_status ll_csv_reader_enter_table(ll_csv_reader *r, ll_source *name,
     return learn(r, sample);
 }
 
+void ll_csv_reader_end_records(ll_csv_reader *r)
+{
+    if (r->n_held > 0 && r->report->summary_lines == 0)
+        snprintf(r->first_summary, sizeof r->first_summary, "%s", r->held);
+    r->report->summary_lines += r->n_held;
+    r->n_held = 0;
+}
+
 llap_status ll_csv_reader_records(ll_csv_reader *r)
 {
     int64_t     n = 0; /* records of data read one by one */
@@ -431,10 +439,7 @@ llap_status ll_csv_reader_records(ll_csv_reader *r)
         st = ll_csv_reader_record(r);
         n++;
     }
-    if (r->n_held > 0 && r->report->summary_lines == 0)
-        snprintf(r->first_summary, sizeof r->first_summary, "%s", r->held);
-    r->report->summary_lines += r->n_held;
-    r->n_held = 0;
+    ll_csv_reader_end_records(r);
     r->report->empty_lines += r->tokens.skipped_lines;
     r->report->comment_lines += r->tokens.comment_lines;
     return st;

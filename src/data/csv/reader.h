@@ -95,6 +95,8 @@ llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t tim
                               const float *values);
 /* Takes in the record that r->tokens holds. */
 llap_status ll_csv_reader_record(ll_csv_reader *r);
+/* There are no more: those held back as lines that may sum up do. */
+void ll_csv_reader_end_records(ll_csv_reader *r);
 
 /* ---- a table that is no text (table.h): its cells one by one ----
  *
@@ -104,6 +106,8 @@ llap_status ll_csv_reader_record(ll_csv_reader *r);
  *         wide:  set r->row [r->n_row] to NAN; for each r->use ll_csv_reader_cell or _number;
  *                ll_csv_reader_put
  *         long:  ll_csv_reader_long
+ *
+ * or, where all cells are text, ll_csv_reader_record for each row and ll_csv_reader_end_records.
  */
 llap_status ll_csv_reader_enter_table(ll_csv_reader *r, ll_source *name,
                                       const ll_csv_sample *sample);

@@ -1,6 +1,6 @@
-/* Tables that are no text (data/arrow), read by the rules of CSV: what the columns are, words,
- * codes for missing, long and wide form, messages. Such a table shows its first rows as text and
- * then gives all of them, cell by cell, to the reader of CSV.
+/* Tables that are no text (data/arrow, data/sql), read by the rules of CSV: what the columns are,
+ * words, codes for missing, long and wide form, messages. Such a table shows its first rows as text
+ * and then gives all of them, cell by cell, to the reader of CSV.
  *
  *     const ll_csv_table t = { "frame", show_first_rows, give_rows, &frame };
  *     st = ll_csv_read_table(&t, &opts, &panel, &report); */
