@@ -185,9 +185,9 @@ typedef struct llap_read_opts {
  * "?stream=NAME" (docs/data.md); a file of such a name is "./sqlite:...". Caller owns *out. */
 LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
-/* The same of a CSV file in memory, plain or gzip, which is borrowed until it returns. name stands
- * for its path in messages, and without an entity column its series is named after it; no file is
- * opened. */
+/* The same of a CSV file in memory, plain or gzip, or of an Arrow stream there, by the rules of
+ * llap_panel_from_arrow; it is borrowed until this returns. name stands for the path of CSV in
+ * messages, and without an entity column its series is named after it; no file is opened. */
 LLAP_API llap_status llap_panel_read_memory(const char *name, const void *bytes, size_t n,
                                             const llap_read_opts *o, llap_panel **out);
 LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time/duration.h"
 #include "data/arrow/arrow.h"
+#include "data/arrow_ipc/arrow_ipc.h"
 #include "data/clock.h"
 #include "data/csv/csv.h"
 #include "data/csv/write.h"
@@ -291,16 +292,6 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
     return finish_report(ll_csv_read(paths, n, csv, out, report), o->log, report, out);
 }
 
-/* Of a file that is in memory already. */
-static llap_status read_bytes(const ll_reading *r, const llap_read_opts *o, const ll_csv_opts *csv,
-                              llap_panel **out)
-{
-    ll_csv_report *report = ll_new(1, sizeof *report);
-    if (report == NULL) return LLAP_ENOMEM;
-    const llap_status st = ll_csv_read_memory(r->name, r->bytes, r->n_bytes, csv, out, report);
-    return finish_report(st, o->log, report, out);
-}
-
 /* Takes the stream. */
 static llap_status read_stream(struct ArrowArrayStream *stream, const llap_read_opts *given,
                                const ll_csv_opts *csv, llap_panel **out)
@@ -309,6 +300,25 @@ static llap_status read_stream(struct ArrowArrayStream *stream, const llap_read_
     llap_status st = report == NULL ? LLAP_ENOMEM : refuse_text_options(given, "a table in memory");
     if (st == LLAP_OK) st = ll_arrow_read(stream, csv, out, report);
     return finish_report(st, given->log, report, out);
+}
+
+/* Of a file that is in memory already: CSV, or a stream of Arrow. */
+static llap_status read_bytes(const ll_reading *r, const llap_read_opts *o, const ll_csv_opts *csv,
+                              llap_panel **out)
+{
+    if (ll_ipc_detect(r->bytes, r->n_bytes)) {
+        struct ArrowArrayStream stream;
+        ll_csv_opts             named = *csv;
+        named.series = r->name;
+        llap_status st = ll_ipc_open(r->bytes, r->n_bytes, &stream);
+        if (st == LLAP_OK) st = read_stream(&stream, o, &named, out);
+        if (stream.release != NULL) stream.release(&stream); /* options were wrong */
+        return st;
+    }
+    ll_csv_report *report = ll_new(1, sizeof *report);
+    if (report == NULL) return LLAP_ENOMEM;
+    const llap_status st = ll_csv_read_memory(r->name, r->bytes, r->n_bytes, csv, out, report);
+    return finish_report(st, o->log, report, out);
 }
 
 /* A grid loses values, which nobody should have to find out. */

@@ -8,5 +8,5 @@
  *   timeline.h                  grids, carried values, rows worth keeping
  *   gaps.h                      how regular a panel is
  *
- * Inside it: text, csv, arrow, sql, netcdf, inspect, windows, synth.
+ * Inside it: text, csv, arrow, arrow_ipc, sql, netcdf, inspect, windows, synth.
  * May touch: base, base/time, data/text. */

@@ -62,6 +62,7 @@ typedef struct ll_csv_opts {
 
     ll_csv_form form;
     const char *entity;   /* column; "": none, all files are one series */
+    const char *series;   /* what the one of a table in memory is called; NULL: "series" */
     ll_choice   join;     /* whether files without an entity column that continue each other are one
                              series; LL_YES: all of them, LLAP_EINVAL where they overlap */
     const char *time;     /* column, or two joined by '+': "Date+Time", or up to six parts:

@@ -375,7 +375,11 @@ llap_status ll_csv_reader_bind(ll_csv_reader *r)
     if (st != LLAP_OK || r->entity_column < s->n_columns) return st;
     const char *stem;
     size_t      len;
-    ll_csv_stem(r->is_table || strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
+    const bool  named = r->is_table && r->o->series != NULL;
+    ll_csv_stem(named                                      ? r->o->series
+                : r->is_table || strcmp(r->path, "-") == 0 ? "series"
+                                                           : r->path,
+                &stem, &len);
     st = ll_panel_builder_entity(r->builder, stem, len, &r->entity);
     return st == LLAP_OK ? note_part(r) : st;
 }
