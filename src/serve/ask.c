@@ -1,12 +1,12 @@
 /* Questions about data in the request: forecast, impute, detect. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "serve/request.h"
+#include "serve/columns.h"
 
 #include <llapdiff/detect.h>
 #include <string.h>
 
-static const char *const tables[] = { "application/json", "text/csv", NULL };
+static const char *const tables[] = { "application/json", "text/csv", LL_TYPE_ARROW, NULL };
 
 static ll_served *model_of(ll_request *r)
 {
@@ -17,14 +17,13 @@ static ll_served *model_of(ll_request *r)
     return m;
 }
 
-/* JSON or CSV, as the client likes it. Takes the answer. */
-llap_status ll_reply_answer(ll_request *r, llap_answer *a)
+llap_status ll_reply_answer(ll_request *r, const llap_answer *a)
 {
-    const int   type = ll_accepts(r->accept, tables);
-    char       *text = NULL;
-    size_t      n = 0;
-    llap_status st = type == 1 ? llap_answer_csv(a, &text, &n) : llap_answer_json(a, &text);
-    llap_answer_destroy(a);
+    const int type = ll_accepts(r->accept, tables);
+    char     *text = NULL;
+    size_t    n = 0;
+    if (type == 2) return ll_reply_arrow(r, a);
+    const llap_status st = type == 1 ? llap_answer_csv(a, &text, &n) : llap_answer_json(a, &text);
     if (st != LLAP_OK) return st;
     if (type == 1) ll_reply_take(r, 200, "text/csv; charset=utf-8", text, n);
     else ll_reply_take(r, 200, "application/json", text, strlen(text));
@@ -46,7 +45,9 @@ llap_status ll_check_samples(int64_t samples)
                : LLAP_OK;
 }
 
-llap_status ll_answer_forecast(ll_request *r)
+/* reply: how the answer is said; first: what is done with the body before it is read. */
+static llap_status forecast(ll_request *r, llap_status (*first)(ll_request *),
+                            llap_status (*reply)(ll_request *, const llap_answer *))
 {
     ll_served *m = model_of(r);
     if (m == NULL) return LLAP_OK;
@@ -55,13 +56,22 @@ llap_status ll_answer_forecast(ll_request *r)
     llap_read_opts     how = reading(m, &log);
     llap_panel        *p = NULL;
     llap_answer       *a = NULL;
-    llap_status        st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
+    llap_status        st = first == NULL ? LLAP_OK : first(r);
+    if (st == LLAP_OK) st = ll_body_read(r, &(ll_asked){ { &o, &how } }, &how, &p);
     if (st == LLAP_OK) st = ll_check_samples(o.samples);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
-    if (st == LLAP_OK) st = ll_reply_answer(r, a);
+    if (st == LLAP_OK) st = reply(r, a);
+    llap_answer_destroy(a);
     llap_panel_destroy(p);
     ll_served_release(m);
     return st;
+}
+
+llap_status ll_answer_forecast(ll_request *r) { return forecast(r, NULL, ll_reply_answer); }
+
+llap_status ll_answer_infer(ll_request *r)
+{
+    return forecast(r, ll_tensors_read, ll_reply_tensors);
 }
 
 llap_status ll_answer_impute(ll_request *r)
@@ -77,6 +87,7 @@ llap_status ll_answer_impute(ll_request *r)
     if (st == LLAP_OK) st = ll_check_samples(o.samples);
     if (st == LLAP_OK) st = llap_impute(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);
+    llap_answer_destroy(a);
     llap_panel_destroy(p);
     ll_served_release(m);
     return st;

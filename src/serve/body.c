@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/text.h"
+#include "data/arrow_ipc/arrow_ipc.h"
 #include "data/text/source.h"
 #include "serve/request.h"
 
@@ -110,11 +111,25 @@ llap_status ll_body_unpack(ll_request *r)
     }
     const llap_status st = unpack(r->body, r->n_body, r->most, &text, &n);
     if (st != LLAP_OK) return st;
+    ll_body_replace(r, text, n);
+    r->content_encoding = NULL;
+    return LLAP_OK;
+}
+
+void ll_body_replace(ll_request *r, char *text, size_t n)
+{
     (void)atomic_fetch_add(&r->server->body_bytes, (int64_t)n - (int64_t)r->room);
     ll_free(r->body);
     r->body = text;
     r->n_body = r->room = n;
-    return LLAP_OK;
+}
+
+llap_status ll_body_parse(ll_request *r, ll_json **out)
+{
+    const ll_json_limits limits = { .n_bytes = (size_t)r->most,
+                                    .n_values = ((size_t)r->server->o.max_memory << 20) / 64,
+                                    .depth = 8 };
+    return ll_json_parse(r->body, r->n_body, "the body", &limits, out);
 }
 
 /* ---- its data ---- */
@@ -150,13 +165,10 @@ static llap_status json_options(ll_request *r, const ll_asked *asked, const ll_j
 /* The table of a JSON body as CSV, in the place of the body. */
 static llap_status json_to_csv(ll_request *r, const ll_asked *asked, llap_read_opts *how)
 {
-    const ll_json_limits limits = { .n_bytes = (size_t)r->most,
-                                    .n_values = ((size_t)r->server->o.max_memory << 20) / 64,
-                                    .depth = 8 };
-    ll_json             *j = NULL;
-    char                *text = NULL;
-    size_t               n = 0;
-    llap_status          st = ll_json_parse(r->body, r->n_body, "the body", &limits, &j);
+    ll_json    *j = NULL;
+    char       *text = NULL;
+    size_t      n = 0;
+    llap_status st = ll_body_parse(r, &j);
     if (st == LLAP_OK) st = json_options(r, asked, j);
     if (st == LLAP_OK && (how->separator != 0 || how->decimal != 0 || how->quote != 0 ||
                           how->comment != NULL || how->skip_lines != 0 || how->header != 0))
@@ -166,10 +178,7 @@ static llap_status json_to_csv(ll_request *r, const ll_asked *asked, llap_read_o
     if (st == LLAP_OK) st = ll_json_csv(j, "data", &text, &n);
     ll_json_destroy(j);
     if (st != LLAP_OK) return st;
-    (void)atomic_fetch_add(&r->server->body_bytes, (int64_t)n - (int64_t)r->room);
-    ll_free(r->body);
-    r->body = text;
-    r->n_body = r->room = n;
+    ll_body_replace(r, text, n);
     how->separator = ',';
     how->decimal = '.';
     how->header = LLAP_READ_HEADER_YES;
@@ -201,7 +210,11 @@ llap_status ll_body_read(ll_request *r, const ll_asked *asked, llap_read_opts *h
     llap_status st = ll_query_read(r, asked);
     if (st == LLAP_OK) st = ll_body_unpack(r);
     if (st == LLAP_OK && r->n_body == 0)
-        st = ll_fail(LLAP_EFORMAT, "the body is empty: it has the data, as CSV or JSON");
+        st = ll_fail(LLAP_EFORMAT, "the body is empty: it has the data, as CSV, JSON or Arrow");
+    if (st == LLAP_OK &&
+        ll_type_is(r->content_type, LL_TYPE_ARROW) != ll_ipc_detect(r->body, r->n_body))
+        st = ll_fail(LLAP_EFORMAT, "the body: expected %s, as its Content-Type says",
+                     ll_type_is(r->content_type, LL_TYPE_ARROW) ? "a stream of Arrow" : "text");
     if (st == LLAP_OK && ll_type_is(r->content_type, "application/json"))
         st = json_to_csv(r, asked, how);
     if (st == LLAP_OK)

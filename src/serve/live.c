@@ -41,6 +41,7 @@ llap_status ll_answer_stream_forecast(ll_request *r)
     if (st == LLAP_OK) st = copy_stream(k, &p, &m);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);
+    llap_answer_destroy(a);
     llap_panel_destroy(p);
     ll_served_release(m);
     return st;

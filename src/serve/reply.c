@@ -74,6 +74,8 @@ void ll_reply_problem(ll_request *r, int status, llap_status code, const char *f
     ll_json_put_int(&w, "status", status);
     if (code != LLAP_OK) ll_json_put_string(&w, "code", llap_status_name(code));
     if (detail[0] != '\0') ll_json_put_string(&w, "detail", detail);
+    if (strncmp(r->path, "/v2", 3) == 0) /* as the Open Inference Protocol has it */
+        ll_json_put_string(&w, "error", detail[0] != '\0' ? detail : title(status));
     ll_json_close(&w, '}');
     if (ll_json_finish(&w, &text, &n) == LLAP_OK)
         ll_reply_take(r, status, "application/problem+json", text, n);

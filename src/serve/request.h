@@ -2,7 +2,10 @@
 #ifndef LL_SERVE_REQUEST_H
 #define LL_SERVE_REQUEST_H
 
+#include "base/json/json.h"
 #include "serve/serve.h"
+
+#define LL_TYPE_ARROW "application/vnd.apache.arrow.stream"
 
 /* ---- what is answered ---- */
 
@@ -70,16 +73,18 @@ typedef struct ll_request {
     ll_argument            argument[LL_ARGUMENTS_MAX]; /* of the query */
     size_t                 n_arguments;
     bool                   arguments_wrong;
-    const char *accept, *content_type, *content_encoding, *if_none_match, *idempotency_key;
-    const char *who; /* whose token it is; NULL: nobody's */
-    char        client[64];
-    uint64_t    number;
-    int64_t     most; /* bytes of a body */
-    char       *body;
-    size_t      n_body, room, n_swallowed, n_bytes; /* n_bytes: that came */
-    ll_reply    reply;
-    atomic_bool done; /* by a worker */
-    int64_t     begun, deadline;
+    const char  *accept, *content_type, *content_encoding, *if_none_match, *idempotency_key;
+    const char  *inference; /* its id in the body; NULL: none */
+    const char **wanted;    /* tensors that it asks for, closed by NULL; NULL: all */
+    const char  *who;       /* whose token it is; NULL: nobody's */
+    char         client[64];
+    uint64_t     number;
+    int64_t      most; /* bytes of a body */
+    char        *body;
+    size_t       n_body, room, n_swallowed, n_bytes; /* n_bytes: that came */
+    ll_reply     reply;
+    atomic_bool  done; /* by a worker */
+    int64_t      begun, deadline;
 } ll_request;
 
 /* The value of a parameter of the query, NULL: it is not given. */
@@ -122,6 +127,12 @@ llap_status ll_body_read(ll_request *r, const ll_asked *asked, llap_read_opts *h
 llap_status ll_query_read(ll_request *r, const ll_asked *asked);
 /* The body unpacked, where it is gzip: it takes the place of what came. */
 llap_status ll_body_unpack(ll_request *r);
+/* Its JSON, within limits. Caller owns *out. */
+llap_status ll_body_parse(ll_request *r, ll_json **out);
+/* Takes text [n] in the place of the body. */
+void ll_body_replace(ll_request *r, char *text, size_t n);
+/* The body of an inference as that of a question about a table (tensors.c). */
+llap_status ll_tensors_read(ll_request *r);
 
 /* Asks whether the time of the request is over: for llap_progress. */
 llap_progress ll_request_progress(ll_request *r);
@@ -129,14 +140,18 @@ llap_progress ll_request_progress(ll_request *r);
 /* LLAP_ELIMIT: more paths than are drawn at once. */
 llap_status ll_check_samples(int64_t samples);
 
-/* JSON or CSV, as the client likes it. Takes a. */
-llap_status ll_reply_answer(ll_request *r, llap_answer *a);
+/* JSON, CSV or Arrow, as the client likes it. */
+llap_status ll_reply_answer(ll_request *r, const llap_answer *a);
 
 /* ---- who answers ---- */
 
 llap_status ll_answer_forecast(ll_request *r);
 llap_status ll_answer_impute(ll_request *r);
 llap_status ll_answer_detect(ll_request *r);
+llap_status ll_answer_infer(ll_request *r);
+llap_status ll_answer_server(ll_request *r);
+llap_status ll_answer_model_metadata(ll_request *r);
+llap_status ll_answer_model_ready(ll_request *r);
 llap_status ll_answer_models(ll_request *r);
 llap_status ll_answer_model(ll_request *r);
 llap_status ll_answer_put_model(ll_request *r);

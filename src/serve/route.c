@@ -120,9 +120,8 @@ bool ll_route_takes(const ll_request *r)
 
 const char *ll_route_gives(ll_request *r)
 {
-    const char *const *t = r->route->gives;
-    const char        *text =
-        ll_arena_printf(&r->arena, "%s%s%s%s%s", t[0], t[1] ? ", " : "", t[1] ? t[1] : "",
-                        t[1] && t[2] ? ", " : "", t[1] && t[2] ? t[2] : "");
+    const char *text = "";
+    for (const char *const *t = r->route->gives; *t != NULL && text != NULL; t++)
+        text = ll_arena_printf(&r->arena, "%s%s%s", text, *text == '\0' ? "" : ", ", *t);
     return text == NULL ? "" : text;
 }

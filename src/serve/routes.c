@@ -5,8 +5,9 @@
 
 static const char *const json[] = { "application/json", NULL };
 static const char *const json_or_csv[] = { "application/json", "text/csv", NULL };
+static const char *const answers[] = { "application/json", "text/csv", LL_TYPE_ARROW, NULL };
+static const char *const tables[] = { "text/csv", "application/json", LL_TYPE_ARROW, NULL };
 static const char *const json_or_text[] = { "application/json", "text/plain", NULL };
-static const char *const csv_or_json[] = { "text/csv", "application/json", NULL };
 static const char *const text[] = { "text/plain", NULL };
 static const char *const bytes[] = { "application/octet-stream", NULL };
 static const char *const events[] = { "text/event-stream", NULL };
@@ -61,6 +62,18 @@ static const ll_own_parameter listening[] = {
 #define ROWS                                                                                \
     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"entity\",\"time\"," \
     "\"variable\"]}}"
+/* Of the Open Inference Protocol. */
+#define TENSOR_HEAD                                                                            \
+    "\"name\":{\"type\":\"string\"},\"shape\":{\"type\":\"array\",\"items\":{\"type\":"        \
+    "\"integer\"}},\"datatype\":{\"type\":\"string\",\"enum\":[\"BOOL\",\"UINT8\",\"UINT16\"," \
+    "\"UINT32\",\"UINT64\",\"INT8\",\"INT16\",\"INT32\",\"INT64\",\"FP16\",\"FP32\",\"FP64\"," \
+    "\"BYTES\"]}"
+#define TENSORS                                                                            \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"shape\"," \
+    "\"datatype\",\"data\"],\"properties\":{" TENSOR_HEAD ",\"data\":{\"type\":\"array\"}}}}"
+#define METADATA                                                                           \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"shape\"," \
+    "\"datatype\"],\"properties\":{" TENSOR_HEAD "}}}"
 #define MODEL                                                                                    \
     "{\"type\":\"object\",\"required\":[\"name\",\"bytes\",\"hash\"],\"properties\":{\"name\":{" \
     "\"type\":\"string\"},"                                                                      \
@@ -78,6 +91,23 @@ const ll_route ll_routes[] = {
     { .method = "GET", .path = "/v2/health/ready", .where = LL_BY_WRITER, .run = ll_answer_ready, .id = "ready",
       .summary = "whether it answers", .gives = json,
       .schema = "{\"type\":\"object\",\"required\":[\"ready\"],\"properties\":{\"ready\":{\"type\":\"boolean\"}}}" },
+    { .method = "GET", .path = "/v2", .run = ll_answer_server, .id = "server", .summary = "what serves (Open Inference Protocol)", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"name\",\"version\",\"extensions\"]}" },
+    { .method = "GET", .path = "/v2/models/{model}", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_model_metadata,
+      .id = "model_metadata", .summary = "the tensors that a model takes and gives (Open Inference Protocol)", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"name\",\"platform\",\"inputs\",\"outputs\"],\"properties\":{\"inputs\":" METADATA
+                ",\"outputs\":" METADATA "}}" },
+    { .method = "GET", .path = "/v2/models/{model}/ready", .right = LL_RIGHT_READ, .run = ll_answer_model_ready, .id = "model_ready",
+      .summary = "whether a model answers (Open Inference Protocol)", .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"name\",\"ready\"],\"properties\":{\"name\":{\"type\":\"string\"},\"ready\":{\"type\":\"boolean\"}}}" },
+    { .method = "POST", .path = "/v2/models/{model}/infer", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_infer, .id = "infer",
+      .summary = "what comes next, of a window in tensors (Open Inference Protocol)", .takes = json, .gives = json,
+      .schema = "{\"type\":\"object\",\"required\":[\"model_name\",\"outputs\"],\"properties\":{\"model_name\":{\"type\":\"string\"},\"id\":{"
+                "\"type\":\"string\"},\"outputs\":" TENSORS "}}",
+      .takes_schema = "{\"type\":\"object\",\"required\":[\"inputs\"],\"additionalProperties\":false,\"properties\":{\"id\":{\"type\":\"string\"},"
+                      "\"parameters\":{\"type\":\"object\"},\"inputs\":" TENSORS ",\"outputs\":{\"type\":\"array\",\"items\":{\"type\":"
+                      "\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{\"type\":\"string\"}}}}}}",
+      .own = series, .parameters = { { llap_forecast_options, forecasting }, { llap_read_options, reading } } },
     { .method = "GET", .path = "/metrics", .right = LL_RIGHT_READ, .run = ll_answer_metrics, .id = "metrics",
       .summary = "counters for Prometheus", .gives = text },
     { .method = "GET", .path = "/v1/models", .right = LL_RIGHT_READ, .run = ll_answer_models, .id = "models",
@@ -91,13 +121,13 @@ const ll_route ll_routes[] = {
     { .method = "DELETE", .path = "/v1/models/{model}", .right = LL_RIGHT_ADMIN, .run = ll_answer_delete_model, .id = "delete_model",
       .summary = "removes a model", .gives = json, .made = 204 },
     { .method = "POST", .path = "/v1/models/{model}/forecast", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_forecast,
-      .id = "forecast", .summary = "what comes next, of the data in the request", .takes = csv_or_json, .gives = json_or_csv, .schema = ROWS,
+      .id = "forecast", .summary = "what comes next, of the data in the request", .takes = tables, .gives = answers, .schema = ROWS,
       .own = series, .parameters = { { llap_forecast_options, forecasting }, { llap_read_options, reading } } },
     { .method = "POST", .path = "/v1/models/{model}/impute", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_impute,
-      .id = "impute", .summary = "what is missing in the data in the request", .takes = csv_or_json, .gives = json_or_csv, .schema = ROWS,
+      .id = "impute", .summary = "what is missing in the data in the request", .takes = tables, .gives = answers, .schema = ROWS,
       .own = series, .parameters = { { llap_impute_options, imputing }, { llap_read_options, reading } } },
     { .method = "POST", .path = "/v1/models/{model}/detect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_detect,
-      .id = "detect", .summary = "what is unusual in the data in the request", .takes = csv_or_json, .gives = json_or_text, .schema = OBJECT,
+      .id = "detect", .summary = "what is unusual in the data in the request", .takes = tables, .gives = json_or_text, .schema = OBJECT,
       .own = series, .parameters = { { llap_detect_options, detecting }, { llap_read_options, reading } } },
     { .method = "GET", .path = "/v1/streams", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_streams, .id = "streams",
       .summary = "the streams of readings", .gives = json, .schema = OBJECT },
@@ -105,9 +135,9 @@ const ll_route ll_routes[] = {
       .summary = "one of them", .gives = json, .schema = OBJECT },
     { .method = "POST", .path = "/v1/streams/{stream}/readings", .right = LL_RIGHT_WRITE, .where = LL_BY_WRITER, .run = ll_answer_readings, .id = "readings",
       .summary = "takes readings, answered when they are durable; with the header Idempotency-Key a request that is repeated counts once",
-      .takes = csv_or_json, .gives = json, .schema = OBJECT, .own = arriving, .parameters = { { llap_read_options, reading } } },
+      .takes = tables, .gives = json, .schema = OBJECT, .own = arriving, .parameters = { { llap_read_options, reading } } },
     { .method = "GET", .path = "/v1/streams/{stream}/forecast", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream_forecast,
-      .id = "stream_forecast", .summary = "what comes next", .gives = json_or_csv, .schema = ROWS, .parameters = { { llap_forecast_options, ahead } } },
+      .id = "stream_forecast", .summary = "what comes next", .gives = answers, .schema = ROWS, .parameters = { { llap_forecast_options, ahead } } },
     { .method = "GET", .path = "/v1/streams/{stream}/history", .right = LL_RIGHT_READ, .where = LL_BY_WRITER, .run = ll_answer_history, .id = "history",
       .summary = "the readings, by time", .gives = json_or_csv, .schema = ROWS, .own = past },
     { .method = "GET", .path = "/v1/streams/{stream}/events", .right = LL_RIGHT_READ, .run = ll_answer_events, .id = "events",

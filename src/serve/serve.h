@@ -11,11 +11,13 @@
  *   tokens.c       who may do what
  *   models.c       models by name
  *   ask.c          forecast, impute, detect
+ *   columns.h      answers by columns: Arrow streams, tensors (tensors.c)
  *   plain.c        health, metrics, lists, the page
  *   streams.h      readings that arrive: streams.c, readings.c, live.c
  *   journal.c      log lines and counters
  *
- * May touch: base, base/json, base/time, base/rng, data, predict/tables, stream, store, page. */
+ * May touch: base, base/json, base/time, base/rng, data, data/arrow_ipc, predict/tables, stream,
+ * store, page. */
 #ifndef LL_SERVE_SERVE_H
 #define LL_SERVE_SERVE_H
 

@@ -114,6 +114,15 @@ llap_status ll_json_text(const ll_json *j, const char *path, char *out, size_t r
  * a NUL behind its *n bytes. */
 llap_status ll_json_csv(const ll_json *j, const char *path, char **text, size_t *n);
 
+/* What is in an array, arrays in it opened, of any depth. */
+typedef struct ll_json_counts {
+    size_t strings, whole, reals, flags, nulls, objects;
+} ll_json_counts;
+
+/* The same values as one flat array, text. Caller owns *text (ll_free). */
+llap_status ll_json_flat(const ll_json *j, const char *path, char **text, size_t *n,
+                         ll_json_counts *counts);
+
 /* ---- writing ----
  *
  *     ll_json_writer w = { .indent = 2 };

@@ -185,3 +185,49 @@ llap_status ll_json_csv(const ll_json *j, const char *path, char **text, size_t 
     else ll_free(c.text);
     return st;
 }
+
+/* ---- an array of arrays as one ---- */
+
+/* Depth is that of the document, which its limits bound. */
+static void put_flat(ll_json_writer *w, const json_t *array, ll_json_counts *c)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *v = json_array_get(array, i);
+        if (json_is_array(v)) {
+            put_flat(w, v, c);
+        } else if (json_is_string(v)) {
+            c->strings++;
+            ll_json_put_string(w, NULL, json_string_value(v));
+        } else if (json_is_integer(v)) {
+            c->whole++;
+            ll_json_put_int(w, NULL, (int64_t)json_integer_value(v));
+        } else if (json_is_real(v)) {
+            c->reals++;
+            ll_json_put_double(w, NULL, json_real_value(v));
+        } else if (json_is_boolean(v)) {
+            c->flags++;
+            ll_json_put_bool(w, NULL, json_is_true(v));
+        } else {
+            c->nulls += json_is_null(v);
+            c->objects += json_is_object(v);
+            ll_json_put_null(w, NULL);
+        }
+    }
+}
+
+llap_status ll_json_flat(const ll_json *j, const char *path, char **text, size_t *n,
+                         ll_json_counts *counts)
+{
+    json_t        *array = NULL;
+    ll_json_writer w = { 0 };
+    *text = NULL;
+    *n = 0;
+    *counts = (ll_json_counts){ 0 };
+    const llap_status st = json_find(j, path, &array);
+    if (st != LLAP_OK) return st;
+    if (!json_is_array(array)) return json_fail_expected(j, path, "an array", array, NULL);
+    ll_json_open(&w, NULL, '[');
+    put_flat(&w, array, counts);
+    ll_json_close(&w, ']');
+    return ll_json_finish(&w, text, n);
+}

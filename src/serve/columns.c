@@ -1,0 +1,82 @@
+#include "serve/columns.h"
+
+#include "base/text.h"
+
+/* Numbers of the file: ticks through their unit. */
+static llap_status put_time(ll_request *r, const llap_answer_columns *v, const char *name,
+                            const int64_t *time, ll_ipc_column *out)
+{
+    *out = (ll_ipc_column){
+        .name = name, .kind = LL_IPC_INSTANT, .zone = v->axis.zone, .cell = time, .stride = 1
+    };
+    if (v->axis.kind != LLAP_TIME_NUMBER) return LLAP_OK;
+    double *number = ll_arena_new(&r->arena, (size_t)v->n_rows, sizeof *number);
+    if (number == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < v->n_rows; i++) number[i] = (double)time[i] / (double)v->axis.unit_ns;
+    out->kind = LL_IPC_NUMBER;
+    out->cell = number;
+    return LLAP_OK;
+}
+
+static ll_ipc_column words(const char *name, const int32_t *place, const char *const *text,
+                           int64_t n_texts)
+{
+    return (ll_ipc_column){ .name = name,
+                            .kind = LL_IPC_WORD,
+                            .cell = place,
+                            .stride = 1,
+                            .text = text,
+                            .n_texts = n_texts };
+}
+
+static llap_status put_numbers(ll_request *r, const llap_answer_columns *v, ll_columns *out)
+{
+    for (int64_t k = 0; k < v->n_numbers; k++) {
+        char        digits[LL_DOUBLE_TEXT];
+        const char *name = v->is_samples ? "value" : "mean";
+        if (k > 0) {
+            ll_text_double(v->quantiles[k - 1], digits);
+            name = ll_arena_printf(&r->arena, "q%s", digits);
+            if (name == NULL) return LLAP_ENOMEM;
+        }
+        out->column[out->n++] = (ll_ipc_column){ .name = name,
+                                                 .kind = LL_IPC_NUMBER,
+                                                 .cell = v->number + k,
+                                                 .stride = (size_t)v->n_numbers };
+    }
+    return LLAP_OK;
+}
+
+llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_columns *out)
+{
+    enum { BESIDE = 6 }; /* columns that are no numbers, at most */
+    const llap_answer_columns *v = llap_answer_view(a);
+    *out = (ll_columns){ .n_rows = v->n_rows };
+    out->column = ll_arena_new(&r->arena, BESIDE + (size_t)v->n_numbers, sizeof *out->column);
+    if (out->column == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    out->column[out->n++] = words("entity", v->entity, v->entities, v->n_entities);
+    if (v->is_backtest) st = put_time(r, v, "origin", v->origin, &out->column[out->n++]);
+    if (st == LLAP_OK) st = put_time(r, v, "time", v->time, &out->column[out->n++]);
+    out->column[out->n++] = words("variable", v->variable, v->variables, v->n_variables);
+    if (v->is_imputation)
+        out->column[out->n++] = (ll_ipc_column){
+            .name = "observed", .kind = LL_IPC_FLAG, .cell = v->observed, .stride = 1
+        };
+    if (v->is_samples)
+        out->column[out->n++] = (ll_ipc_column){
+            .name = "sample", .kind = LL_IPC_SMALL, .cell = v->sample, .stride = 1
+        };
+    return st == LLAP_OK ? put_numbers(r, v, out) : st;
+}
+
+llap_status ll_reply_arrow(ll_request *r, const llap_answer *a)
+{
+    ll_columns  all;
+    char       *bytes = NULL;
+    size_t      n = 0;
+    llap_status st = ll_columns_of(r, a, &all);
+    if (st == LLAP_OK) st = ll_ipc_write(all.column, all.n, all.n_rows, &bytes, &n);
+    if (st == LLAP_OK) ll_reply_take(r, 200, LL_TYPE_ARROW, bytes, n);
+    return st;
+}

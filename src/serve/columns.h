@@ -1,0 +1,23 @@
+/* An answer by columns, those of its CSV, as Arrow streams and tensors have them. */
+#ifndef LL_SERVE_COLUMNS_H
+#define LL_SERVE_COLUMNS_H
+
+#include "data/arrow_ipc/arrow_ipc.h"
+#include "serve/request.h"
+
+#include <llapdiff/answer.h>
+
+typedef struct ll_columns {
+    ll_ipc_column *column; /* [n] they borrow the answer, and are the request's */
+    size_t         n;
+    int64_t        n_rows;
+} ll_columns;
+
+llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_columns *out);
+
+/* As a stream of Arrow. */
+llap_status ll_reply_arrow(ll_request *r, const llap_answer *a);
+/* The answer to an inference: its columns as tensors. */
+llap_status ll_reply_tensors(ll_request *r, const llap_answer *a);
+
+#endif
