@@ -33,6 +33,9 @@ struct ll_panel_builder {
  * Caller owns it. */
 llap_status ll_building_sort(ll_panel_builder *b, const uint32_t *rank, uint32_t **arrival);
 
+/* Brings the rows into that order, which is used up. order [rows] */
+llap_status ll_building_permute(ll_panel_builder *b, int64_t *order);
+
 /* The ranks of the entities, and the entities by rank. The caller owns both (ll_free). */
 llap_status ll_building_ranks(const ll_panel_builder *b, uint32_t **rank, uint32_t **sorted);
 

@@ -61,14 +61,24 @@ static llap_status reserve_for_cells(ll_panel_builder *b, const int64_t *order)
     return ll_building_reserve(b, b->rows.n + n, b->entities.n);
 }
 
-/* Turns the cells into rows in final order and gives their memory back. */
-static llap_status cells_to_rows(ll_panel_builder *b, const uint32_t *rank)
+/* Turns the cells into rows in final order and gives their memory back. arrival (NULL: not asked
+ * for): when each row came, the first of its cells; rows came before cells. Caller owns it. */
+static llap_status cells_to_rows(ll_panel_builder *b, const uint32_t *rank, uint32_t **arrival)
 {
-    int64_t    *order;
-    llap_status st = ll_events_sort(&b->cells, rank, b->entities.n, &order);
+    int64_t      *order;
+    const int64_t before = b->rows.n;
+    llap_status   st = ll_events_sort(&b->cells, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = reserve_for_cells(b, order);
-    for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++)
-        st = place_cell(b, order == NULL ? k : order[k]);
+    if (st == LLAP_OK && arrival != NULL) {
+        *arrival = ll_new((size_t)(before + b->cells.n), sizeof **arrival);
+        if (*arrival == NULL) st = LLAP_ENOMEM;
+        for (int64_t r = 0; r < before && st == LLAP_OK; r++) (*arrival)[r] = (uint32_t)r;
+    }
+    for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++) {
+        const int64_t c = order == NULL ? k : order[k], n = b->rows.n;
+        st = place_cell(b, c);
+        if (arrival != NULL && b->rows.n > n) (*arrival)[n] = (uint32_t)(before + c);
+    }
     ll_free(order);
     if (st != LLAP_OK) return st;
     ll_events_deinit(&b->cells);
@@ -105,7 +115,7 @@ static llap_status find_duplicates(ll_panel_builder *b, const int64_t *order)
 }
 
 /* Moves row order[k] to place k for all k, in place, along the cycles; order is used up. */
-static llap_status permute_rows(ll_panel_builder *b, int64_t *order)
+llap_status ll_building_permute(ll_panel_builder *b, int64_t *order)
 {
     const size_t row_bytes = (size_t)b->stride * sizeof *b->value;
     float       *held = ll_new(1, row_bytes);
@@ -160,7 +170,7 @@ static llap_status order_rows(ll_panel_builder *b, const uint32_t *rank)
     int64_t    *order;
     llap_status st = ll_events_sort(&b->rows, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = find_duplicates(b, order);
-    if (st == LLAP_OK && order != NULL) st = permute_rows(b, order);
+    if (st == LLAP_OK && order != NULL) st = ll_building_permute(b, order);
     ll_free(order);
     if (st == LLAP_OK && b->counts.merged_rows > 0) merge_rows(b);
     return st;
@@ -251,14 +261,19 @@ llap_status ll_building_sort(ll_panel_builder *b, const uint32_t *rank, uint32_t
     llap_status st = LLAP_OK;
     *arrival = NULL;
     if (b->stride != b->vars.n) st = ll_building_widen(b);
-    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
+    uint32_t *first = NULL; /* when rows of cells came */
+    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank, &first);
     if (st == LLAP_OK) st = ll_events_sort(&b->rows, rank, b->entities.n, &order);
-    if (st == LLAP_OK && order != NULL) {
+    if (st == LLAP_OK && (order != NULL || first != NULL)) {
         *arrival = ll_new((size_t)b->rows.n, sizeof **arrival);
         if (*arrival == NULL) st = LLAP_ENOMEM;
-        for (int64_t k = 0; st == LLAP_OK && k < b->rows.n; k++) (*arrival)[k] = (uint32_t)order[k];
-        if (st == LLAP_OK) st = permute_rows(b, order);
+        for (int64_t k = 0; st == LLAP_OK && k < b->rows.n; k++) {
+            const int64_t r = order == NULL ? k : order[k];
+            (*arrival)[k] = first == NULL ? (uint32_t)r : first[r];
+        }
+        if (st == LLAP_OK && order != NULL) st = ll_building_permute(b, order);
     }
+    ll_free(first);
     ll_free(order);
     return st;
 }
@@ -268,7 +283,7 @@ static llap_status settle(ll_panel_builder *b, const uint32_t *rank)
 {
     llap_status st = LLAP_OK;
     if (b->stride != b->vars.n) st = ll_building_widen(b);
-    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
+    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank, NULL);
     if (st == LLAP_OK) st = order_rows(b, rank);
     return st;
 }

@@ -103,7 +103,6 @@ static llap_status write_run(const ll_panel_builder *b, const ll_row_run *run,
             const int64_t n = run->n - i < PIECE_ROWS ? run->n - i : PIECE_ROWS;
             for (int64_t k = 0; k < n; k++)
                 id[k] = kind == 0         ? ll_events_entity(&b->rows, i + k)
-                        : run->of_cells   ? 0
                         : arrival == NULL ? (uint32_t)(i + k)
                                           : arrival[i + k];
             st =
@@ -194,7 +193,35 @@ void ll_row_runs_spans(const ll_row_runs *r, ll_builder_span *out, uint32_t n)
     }
 }
 
-/* A run back into memory, which is empty, under other entities. */
+static int earlier(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The rows of a run that was read, in the order in which they came. */
+static llap_status restore_arrival(ll_panel_builder *b, const ll_row_run *run)
+{
+    const size_t n = (size_t)run->n;
+    uint32_t    *arrival = ll_new(n, sizeof *arrival);
+    uint64_t    *key = ll_new(n, sizeof *key);
+    llap_status  st = arrival == NULL || key == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK)
+        st = ll_row_runs_read(b->runs, arrival, n * sizeof *arrival, run->at + 4 * run->n);
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) key[i] = (uint64_t)arrival[i] << 32 | i;
+    ll_free(arrival);
+    if (st == LLAP_OK) {
+        int64_t *order = (int64_t *)(void *)key;
+        qsort(key, n, sizeof *key, earlier);
+        for (size_t i = 0; i < n; i++) order[i] = (int64_t)(key[i] & UINT32_MAX);
+        st = ll_building_permute(b, order);
+    }
+    ll_free(key);
+    return st;
+}
+
+/* A run back into memory, which is empty, under other entities, in the order of its arrival: parts
+ * of one series that overlap are put together in that order. */
 static llap_status load(ll_panel_builder *b, const ll_row_run *run, const uint32_t *to)
 {
     const ll_row_runs *r = b->runs;
@@ -218,7 +245,8 @@ static llap_status load(ll_panel_builder *b, const ll_row_run *run, const uint32
     const int64_t now = b->stride;
     b->stride = run->stride;
     b->rows.n = run->n;
-    return now == run->stride ? LLAP_OK : ll_building_widen(b);
+    st = restore_arrival(b, run);
+    return st != LLAP_OK || now == run->stride ? st : ll_building_widen(b);
 }
 
 llap_status ll_row_runs_join(ll_panel_builder *b, const uint32_t *to)
@@ -229,7 +257,9 @@ llap_status ll_row_runs_join(ll_panel_builder *b, const uint32_t *to)
         const ll_row_run run = b->runs->run[k];
         st = load(b, &run, to);
         if (st == LLAP_OK) st = ll_row_runs_spill(b);
-        if (st == LLAP_OK) b->runs->run[b->runs->n - 1].arrivals = run.arrivals;
+        if (st != LLAP_OK) break;
+        b->runs->run[b->runs->n - 1].arrivals = run.arrivals;
+        b->runs->run[b->runs->n - 1].of_cells = run.of_cells;
     }
     if (st != LLAP_OK) return st;
     memmove(b->runs->run, b->runs->run + n, (b->runs->n - n) * sizeof *b->runs->run);

@@ -10,7 +10,7 @@ typedef struct ll_row_run {
     int64_t at;
     int64_t n, stride;
     int64_t arrivals; /* rows, or cells, that came before */
-    bool    of_cells; /* whose own arrivals are not kept */
+    bool    of_cells; /* of whose arrivals only the first of each row is kept */
 } ll_row_run;
 
 struct ll_row_runs {

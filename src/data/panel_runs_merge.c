@@ -89,7 +89,7 @@ static llap_status lay_over(merging *m, bool again)
         if (isnan(x)) continue;
         if (again && !isnan(m->row[v]))
             st = ll_building_twice(m->b, c->entity[k], (uint32_t)v, c->time[k],
-                                   c->run->arrivals + c->arrival[k]);
+                                   c->run->arrivals + (c->run->of_cells ? 0 : c->arrival[k]));
         m->row[v] = x;
     }
     return st;

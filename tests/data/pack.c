@@ -99,6 +99,51 @@ static void sorting_on_disk_is_sorting_in_memory(void **state)
 }
 
 /* What a panel has beside its rows. */
+/* Parts that overlap in time, as files of one series may: the later part has the last word,
+ * whatever the parts are called. */
+static llap_panel *join_parts(bool cells, ll_pack_writer *w, ll_builder_counts *counts)
+{
+    const ll_builder_opts o = { .pack = w, .memory = 2000 };
+    ll_panel_builder     *b;
+    llap_panel           *p;
+    uint32_t              var, id[3], all;
+    CHECK_OK(ll_panel_builder_create(&o, &b));
+    CHECK_OK(ll_panel_builder_var(b, "x", 1, &var));
+    for (int part = 0; part < 3; part++) {
+        CHECK_OK(ll_panel_builder_entity(b, &"cab"[part], 1, &id[part]));
+        for (int i = 0; i < 90; i++) {
+            const int   k = i * 7 % 90;
+            const float x = (float)(100 * part + k);
+            if (cells) CHECK_OK(ll_panel_builder_cell(b, id[part], k + 10 * part, var, x));
+            else CHECK_OK(ll_panel_builder_row(b, id[part], k + 10 * part, &x));
+        }
+    }
+    CHECK_OK(ll_panel_builder_entity(b, "all", 3, &all));
+    CHECK_OK(ll_panel_builder_join(b, (const uint32_t[]){ all, all, all, all }));
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    *counts = *ll_panel_builder_counts(b);
+    ll_panel_builder_destroy(b);
+    return p;
+}
+
+static void parts_of_one_series_in_their_order(void **state)
+{
+    (void)state;
+    for (int cells = 0; cells < 2; cells++) {
+        ll_builder_counts here, there;
+        ll_pack_writer   *w;
+        llap_panel       *mapped, *p = join_parts(cells, NULL, &here);
+        CHECK_OK(ll_pack_writer_open(path, 0, &w));
+        mapped = join_parts(cells, w, &there);
+        assert_true(panel_equal(p, mapped));
+        assert_int_equal(here.merged_rows, there.merged_rows);
+        assert_int_equal(here.duplicate_cells, there.duplicate_cells);
+        llap_panel_destroy(mapped);
+        llap_panel_destroy(p);
+        ll_pack_writer_close(w);
+    }
+}
+
 static llap_panel *with_words(void)
 {
     static const char csv[] = "entity,time,kind,temp [degC]\n"
@@ -327,6 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorting_on_disk_is_sorting_in_memory),
+        cmocka_unit_test(parts_of_one_series_in_their_order),
         cmocka_unit_test(words_units_and_levels_are_kept),
         cmocka_unit_test(panels_without_anything_are_panels),
         cmocka_unit_test(shards_are_one_panel),
