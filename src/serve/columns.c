@@ -29,7 +29,7 @@ static ll_ipc_column words(const char *name, const int32_t *place, const char *c
                             .n_texts = n_texts };
 }
 
-static llap_status put_numbers(ll_request *r, const llap_answer_columns *v, ll_columns *out)
+static llap_status put_numbers(ll_request *r, const llap_answer_columns *v, ll_table_columns *out)
 {
     for (int64_t k = 0; k < v->n_numbers; k++) {
         char        digits[LL_DOUBLE_TEXT];
@@ -47,11 +47,11 @@ static llap_status put_numbers(ll_request *r, const llap_answer_columns *v, ll_c
     return LLAP_OK;
 }
 
-llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_columns *out)
+llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns *out)
 {
     enum { BESIDE = 6 }; /* columns that are no numbers, at most */
     const llap_answer_columns *v = llap_answer_view(a);
-    *out = (ll_columns){ .n_rows = v->n_rows };
+    *out = (ll_table_columns){ .n_rows = v->n_rows };
     out->column = ll_arena_new(&r->arena, BESIDE + (size_t)v->n_numbers, sizeof *out->column);
     if (out->column == NULL) return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
@@ -72,10 +72,10 @@ llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_columns *out)
 
 llap_status ll_reply_arrow(ll_request *r, const llap_answer *a)
 {
-    ll_columns  all;
-    char       *bytes = NULL;
-    size_t      n = 0;
-    llap_status st = ll_columns_of(r, a, &all);
+    ll_table_columns all;
+    char            *bytes = NULL;
+    size_t           n = 0;
+    llap_status      st = ll_columns_of(r, a, &all);
     if (st == LLAP_OK) st = ll_ipc_write(all.column, all.n, all.n_rows, &bytes, &n);
     if (st == LLAP_OK) ll_reply_take(r, 200, LL_TYPE_ARROW, bytes, n);
     return st;

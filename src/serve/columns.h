@@ -7,13 +7,13 @@
 
 #include <llapdiff/answer.h>
 
-typedef struct ll_columns {
+typedef struct ll_table_columns {
     ll_ipc_column *column; /* [n] they borrow the answer, and are the request's */
     size_t         n;
     int64_t        n_rows;
-} ll_columns;
+} ll_table_columns;
 
-llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_columns *out);
+llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns *out);
 
 /* As a stream of Arrow. */
 llap_status ll_reply_arrow(ll_request *r, const llap_answer *a);

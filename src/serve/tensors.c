@@ -330,7 +330,7 @@ static llap_status put_values(ll_json_writer *w, const ll_ipc_column *c, int64_t
     return st;
 }
 
-static llap_status put_columns(ll_request *r, ll_json_writer *w, const ll_columns *all,
+static llap_status put_columns(ll_request *r, ll_json_writer *w, const ll_table_columns *all,
                                const ll_clock_writer *clock)
 {
     static const char *const type[] = {
@@ -351,12 +351,12 @@ static llap_status put_columns(ll_request *r, ll_json_writer *w, const ll_column
 
 llap_status ll_reply_tensors(ll_request *r, const llap_answer *a)
 {
-    ll_columns      all;
-    ll_clock_writer clock = { 0 };
-    ll_json_writer  w = { 0 };
-    char           *text = NULL;
-    size_t          n = 0;
-    llap_status     st = ll_columns_of(r, a, &all);
+    ll_table_columns all;
+    ll_clock_writer  clock = { 0 };
+    ll_json_writer   w = { 0 };
+    char            *text = NULL;
+    size_t           n = 0;
+    llap_status      st = ll_columns_of(r, a, &all);
     if (st == LLAP_OK) st = ll_clock_writer_init(&clock, &a->axis);
     if (st != LLAP_OK) return st;
     ll_json_open(&w, NULL, '{');
