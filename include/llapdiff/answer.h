@@ -69,10 +69,10 @@ LLAP_API const llap_answer_columns *llap_answer_view(const llap_answer *a);
  * allocate, ask again. */
 LLAP_API size_t llap_answer_array(const llap_answer *a, double *out, int64_t *time, size_t room);
 
-/* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
- * entity,time,variable,sample,value, of imputation with observed before them; backtests name the
- * origin of each forecast before the time, scenarios come first), times as in the panel. "-" is
- * standard output. Replaces the file as a whole. */
+/* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed before them; samples have
+ * sample,value; backtests name the origin before the time; scenarios come first; outside, 0 or 1,
+ * comes last where a mean or a draw lies outside the range of training; empty: not known), times as
+ * in the panel. "-" is standard output. Replaces the file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 /* The bytes of that file. Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_answer_csv(const llap_answer *a, char **text, size_t *n);

@@ -53,16 +53,34 @@ static void check_scores(const llap_model *m, const llap_panel *p, double crps)
     ll_json_destroy(j);
 }
 
-static llap_answer *forecast(const llap_model *m, const llap_panel *p)
+static llap_answer *forecast(const llap_model *m, const llap_panel *p, const char *at)
 {
     llap_answer       *a = NULL;
-    llap_forecast_opts o = { 0 };
+    llap_forecast_opts o = { .at = at };
     CHECK_OK(llap_forecast(m, p, &o, &a));
     const llap_answer_columns *c = llap_answer_view(a);
     for (int64_t i = 0; i < c->n_rows; i++) /* mean, then quantiles: no two are equal */
         for (int64_t k = 2; k < c->n_numbers; k++)
             assert_true(c->number[i * c->n_numbers + k] > c->number[i * c->n_numbers + k - 1]);
     return a;
+}
+
+/* CSV has the marks of JSON as its last column, and none where no answer lies outside. */
+static void check_marks(const llap_answer *a, const bool *outside)
+{
+    char  *text = NULL;
+    size_t n = 0, i = 0;
+    bool   any = false;
+    CHECK_OK(llap_answer_csv(a, &text, &n));
+    for (int64_t k = 0; k < llap_answer_view(a)->n_rows; k++) any = any || outside[k];
+    char *line = strtok(text, "\n");
+    assert_int_equal(strcmp(strrchr(line, ','), ",outside") == 0, any);
+    while ((line = strtok(NULL, "\n")) != NULL) {
+        if (any) assert_string_equal(strrchr(line, ','), outside[i] ? ",1" : ",0");
+        i++;
+    }
+    assert_int_equal(i, llap_answer_view(a)->n_rows);
+    llap_text_free(text);
 }
 
 /* A level below all of training, in the context only: medians are the new level's, and its
@@ -72,7 +90,7 @@ static void a_shift_below_training(void **state)
     (void)state;
     llap_panel  *p = series(SHIFT_ROWS, INT64_C(1704067200000000000), HOUR, shifted, 7);
     llap_model  *m = trained(p, "2d", "12h");
-    llap_answer *a = forecast(m, p);
+    llap_answer *a = forecast(m, p, NULL);
     char        *text = NULL;
     const llap_answer_columns *c = llap_answer_view(a);
     assert_int_equal(c->n_rows, 12);
@@ -83,15 +101,19 @@ static void a_shift_below_training(void **state)
     }
     CHECK_OK(llap_answer_json(a, &text)); /* what lies below the range of training is marked */
     ll_json *j = NULL;
+    bool     outside[12] = { false };
     CHECK_OK(ll_json_parse(text, strlen(text), "answer", NULL, &j));
     for (int i = 0; i < 12; i++) {
         char path[32];
-        bool outside = false;
         snprintf(path, sizeof path, "[%d].outside", i);
         CHECK_OK(ll_json_need(j, path));
-        CHECK_OK(ll_json_bool(j, path, &outside));
-        assert_int_equal(outside, c->number[i * c->n_numbers] < m->anchor[0]->chain->low[0]);
+        CHECK_OK(ll_json_bool(j, path, &outside[i]));
+        assert_int_equal(outside[i], c->number[i * c->n_numbers] < m->anchor[0]->chain->low[0]);
     }
+    check_marks(a, outside);
+    llap_answer_destroy(a);
+    a = forecast(m, p, "2024-02-10T00:00:00Z"); /* before the shift: nothing to mark */
+    check_marks(a, (bool[12]){ false });
     ll_json_destroy(j);
     llap_text_free(text);
     llap_answer_destroy(a);
@@ -106,7 +128,7 @@ static void growth_beyond_training(void **state)
     (void)state;
     llap_panel  *p = series(GROWTH_ROWS, INT64_C(1546300800000000000), 24 * HOUR, growing, 1);
     llap_model  *m = trained(p, "8w", "2w");
-    llap_answer *a = forecast(m, p);
+    llap_answer *a = forecast(m, p, NULL);
     const llap_answer_columns *c = llap_answer_view(a);
     assert_int_equal(c->n_rows, 14);
     for (int i = 0; i < 14; i++) {

@@ -189,17 +189,36 @@ static quantile_name name_quantile(double q)
     return s;
 }
 
-static void put_header(FILE *f, const llap_answer *a)
+/* Whether the mean, or the draw, of row i lies outside the range of the training values: 1 or 0; -1
+ * where that range is not known. */
+static int outside(const llap_answer *a, size_t i)
+{
+    double       low, high;
+    const double x = a->number[i * (size_t)a->n_numbers];
+    if (!ll_answer_range(a, i, &low, &high)) return -1;
+    return x < low || x > high;
+}
+
+/* CSV has a column for it only where there is something to say: most tables have none. */
+static bool any_outside(const llap_answer *a)
+{
+    for (size_t i = 0; i < a->n_rows; i++)
+        if (outside(a, i) == 1) return true;
+    return false;
+}
+
+static void put_header(FILE *f, const llap_answer *a, bool marked)
 {
     if (a->n_scenarios > 0) fputs("scenario,", f);
     fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
     if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fputs(",observed", f);
     fputs((a->kind & LL_ANSWER_SAMPLES) != 0 ? ",sample,value" : ",mean", f);
     for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",%s", name_quantile(a->quantile[i]).text);
-    fputc('\n', f);
+    fputs(marked ? ",outside\n" : "\n", f);
 }
 
-static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer *clock)
+static llap_status put_rows(FILE *f, const llap_answer *a, bool marked,
+                            const ll_clock_writer *clock)
 {
     for (size_t i = 0; i < a->n_rows; i++) {
         const ll_answer_row r = ll_answer_row_at(a, i);
@@ -222,9 +241,18 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer
         if ((a->kind & LL_ANSWER_SAMPLES) != 0) fprintf(f, ",%d", r.sample);
         for (int k = 0; k < a->n_numbers; k++)
             fprintf(f, ",%.7g", a->number[i * (size_t)a->n_numbers + (size_t)k]);
-        fputc('\n', f);
+        const int out = marked ? outside(a, i) : -1;
+        if (out >= 0) fprintf(f, ",%d\n", out);
+        else fputs(marked ? ",\n" : "\n", f);
     }
     return LLAP_OK;
+}
+
+static llap_status put_table(FILE *f, const llap_answer *a, const ll_clock_writer *clock)
+{
+    const bool marked = any_outside(a);
+    put_header(f, a, marked);
+    return put_rows(f, a, marked, clock);
 }
 
 llap_status llap_answer_can_write(const char *path)
@@ -238,10 +266,7 @@ llap_status llap_answer_write(const llap_answer *a, const char *path)
     ll_writer       w = { 0 };
     llap_status     st = ll_clock_writer_init(&clock, &a->axis);
     if (st == LLAP_OK) st = ll_writer_open(ll_file_or_stdout(path), &w);
-    if (st == LLAP_OK) {
-        put_header(w.stream, a);
-        st = put_rows(w.stream, a, &clock);
-    }
+    if (st == LLAP_OK) st = put_table(w.stream, a, &clock);
     if (st == LLAP_OK) st = ll_writer_commit(&w);
     ll_writer_abort(&w);
     ll_clock_writer_deinit(&clock);
@@ -267,10 +292,7 @@ llap_status llap_answer_csv(const llap_answer *a, char **text, size_t *n)
     llap_status st = ll_clock_writer_init(&clock, &a->axis);
     FILE       *f = st == LLAP_OK ? open_memstream(&bytes, n) : NULL;
     if (st == LLAP_OK && f == NULL) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK) {
-        put_header(f, a);
-        st = take_text(f, &bytes, n, put_rows(f, a, &clock), text);
-    }
+    if (st == LLAP_OK) st = take_text(f, &bytes, n, put_table(f, a, &clock), text);
     ll_clock_writer_deinit(&clock);
     return st;
 }
@@ -290,7 +312,6 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
 {
     ll_clock_writer clock;
     ll_json_writer  w = { .indent = 1 };
-    double          low, high;
     size_t          n_text;
     *text = NULL;
     llap_status st = ll_clock_writer_init(&clock, &a->axis);
@@ -309,8 +330,7 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
         ll_json_put_double(&w, (a->kind & LL_ANSWER_SAMPLES) != 0 ? "value" : "mean", x[0]);
         for (int k = 0; k < a->n_quantiles; k++)
             ll_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);
-        if (ll_answer_range(a, i, &low, &high)) /* the mean, or the draw */
-            ll_json_put_bool(&w, "outside", x[0] < low || x[0] > high);
+        if (outside(a, i) >= 0) ll_json_put_bool(&w, "outside", outside(a, i) == 1);
         ll_json_close(&w, '}');
     }
     ll_json_close(&w, ']');
