@@ -100,6 +100,18 @@ def test_evaluate(model, data):
     assert fills.crps < scores.crps
 
 
+def test_scores_of_each_entity(model, data):
+    scores = model.evaluate(data, by="entity", bootstrap=0)
+    table = scores.by_entity().to_pandas()
+    assert set(table["forecaster"]) == set(scores["forecaster"]) and scores.n_own == 1
+    assert table.groupby(["forecaster", "variable"]).size().eq(3).all()
+    whole = scores.to_pandas().set_index(["forecaster", "variable"]).drop("all", level=1)
+    sums = table.assign(crps=table["n"] * table["crps"]).groupby(["forecaster", "variable"])[["n", "crps"]].sum()
+    np.testing.assert_allclose(sums["crps"] / sums["n"], whole.loc[sums.index, "crps"], rtol=1e-12)
+    with pytest.raises(ValueError, match="by='entity'"):
+        model.evaluate(data).by_entity()
+
+
 def test_detect(model, frame):
     broken = frame.copy()
     last = broken.groupby("entity").tail(1).index[0]

@@ -8,9 +8,10 @@ import numpy as np
 
 from ._lib import check, ffi, lib, names, take_text, text
 from ._memory import view
-from ._table import Table
+from ._table import Table, Words
 
 _NUMBERS = ("crps", "mse", "mae", "mae_median", "bias", "spread", "weighted_quantile_loss")
+_BRIEF = ("crps", "mse", "mae", "coverage80", "width80")
 
 
 class Scores(Table):
@@ -50,6 +51,33 @@ class Scores(Table):
         """Of the model, over all variables."""
         row = lib.llap_scores_at(self._c, 0, lib.LLAP_ALL)
         return float(row.crps)
+
+    def by_entity(self) -> Table:
+        """A row for each forecaster, variable and entity that was scored, of an evaluation with `by="entity"`; in
+        standard deviations of training."""
+        about = lib.llap_scores_about(self._c)
+        n = int(about.n_entities)
+        if n == 0:
+            raise ValueError("entities were not kept apart: evaluate(..., by='entity')")
+        entities = names(about.entities, n)
+        forecasters, variables = names(about.forecasters, about.n_forecasters), names(about.variables, about.n_variables)
+        parts, codes = [], []
+        for f in range(len(forecasters)):
+            for v in range(len(variables)):
+                row = lib.llap_scores_by_entity(self._c, f, v)
+                columns = [view(self, row.n, n, "<i8")] + [view(self, getattr(row, name), n, "<f8") for name in _BRIEF]
+                there = np.flatnonzero(columns[0])
+                codes.append(np.stack([there, np.full_like(there, f), np.full_like(there, v)]).astype(np.int32))
+                parts.append([column[there] for column in columns])
+        who = np.concatenate(codes, axis=1)
+        numbers = [np.concatenate(column) for column in zip(*parts)]
+        return Table({"entity": Words(who[0], entities), "forecaster": Words(who[1], forecasters),
+                      "variable": Words(who[2], variables), "n": numbers[0], **dict(zip(_BRIEF, numbers[1:]))})
+
+    @property
+    def n_own(self) -> int:
+        """How many of the forecasters are the model and its parts; the others are opponents."""
+        return int(lib.llap_scores_about(self._c).n_own)
 
     def to_json(self) -> Any:
         """Everything, as the program writes it with --json."""
