@@ -31,6 +31,8 @@ typedef struct llap_serve_opts {
     const char *store;             /* where readings of streams are kept: a file of SQLite, or
                                     * "postgresql://..."; NULL: there are no streams */
     const char *keep;              /* how long, "90d"; NULL: for ever */
+    int         page;              /* llap_server_page has a token with the right admin, made for
+                                    * this run: whoever opens the page by it may train */
     /* limits */
     int64_t max_body;        /* MB of one request, also once it is unpacked; 0: 64 */
     int64_t max_upload;      /* MB of a model; 0: 512 */
@@ -44,6 +46,7 @@ typedef struct llap_serve_opts {
     int64_t patience; /* seconds for a request to arrive or an answer to be fetched, beside what
                        * 16 kB a second take; 0: 30 */
     int64_t workers;  /* threads that answer; 0: one for each processor */
+    int64_t max_job_seconds; /* that training or scoring may take; 0: 3600 */
     /* Gets JSON objects, one a line: requests at LLAP_LOG_INFO, what is wrong above it. */
     const llap_log *log;
 } llap_serve_opts;
@@ -58,6 +61,8 @@ typedef struct llap_server llap_server;
 LLAP_API llap_status llap_server_start(const char *const *models, size_t n,
                                        const llap_serve_opts *o, llap_server **out);
 LLAP_API int         llap_server_port(const llap_server *s);
+/* The address of its page, with the token where `page` says so, as snprintf does. */
+LLAP_API size_t llap_server_page(const llap_server *s, char *out, size_t room);
 /* Reads tokens and certificate again; what is wrong with them leaves those before in force. */
 LLAP_API llap_status llap_server_reload(llap_server *s);
 /* Takes s: no further requests, those that came are answered, at most for max_seconds and patience.

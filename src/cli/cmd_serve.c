@@ -15,6 +15,7 @@ static const cli_row rows[] = {
     SERVE("key", 0, "FILE"),
     SERVE("store", 0, "FILE|URL"),
     SERVE("keep", 0, "DURATION"),
+    SERVE("page", 0, NULL),
     SERVE("max_body", 0, "MB"),
     SERVE("max_upload", 0, "MB"),
     SERVE("max_header", 0, "KB"),
@@ -26,6 +27,7 @@ static const cli_row rows[] = {
     SERVE("max_connections", 0, "N"),
     SERVE("patience", 0, "S"),
     SERVE("workers", 0, "N"),
+    SERVE("max_job_seconds", 0, "S"),
     { 0 },
 };
 /* clang-format on */
@@ -58,7 +60,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     signal(SIGPIPE, SIG_IGN); /* a client that went away is no reason to go */
     llap_status st = llap_server_start((const char *const *)operands, (size_t)n, &o, &s);
     if (st == LLAP_OK) {
+        char page[512];
+        (void)llap_server_page(s, page, sizeof page);
         printf("%d\n", llap_server_port(s)); /* for whoever asked for any */
+        if (o.page) printf("%s\n", page);
         fflush(stdout);
     }
     while (st == LLAP_OK && !cli_stop_asked()) {
@@ -74,7 +79,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 /* clang-format off */
 const cli_command cmd_serve = {
     .name = "serve",
-    .operands = "MODEL...",
+    .operands = "[MODEL...]",
     .summary = "answer over HTTP",
     .text =
         "Serves trained models: POST /v1/models/NAME/forecast, impute or detect with data\n"
@@ -84,13 +89,15 @@ const cli_command cmd_serve = {
         "when they are durable, and GET .../forecast, history and events tell of them.\n"
         "/openapi.json lists everything, /metrics counts it, /v2/health/ready says that\n"
         "it is there. Listens on this machine alone unless --tokens says who else may\n"
-        "come. Prints its port, and a JSON line for each request on standard error.\n"
+        "come. Prints its port, and a JSON line for each request on standard error. At /\n"
+        "is a page for browsers: data dropped there, training, charts, live streams; with\n"
+        "--page its address is printed too, with a token that may train.\n"
         "SIGTERM ends it when what came is answered, SIGHUP reads tokens and certificate\n"
         "again.",
     .example = "  llapdiff serve air.safetensors --port 8080\n"
                "  curl --data-binary @air.csv -H 'Content-Type: text/csv' \\\n"
                "    'http://127.0.0.1:8080/v1/models/air/forecast?horizon=48h'",
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = -1,
     .rows = rows,
     .parts = { { llap_serve_options, 0 } },

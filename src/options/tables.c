@@ -236,6 +236,7 @@ static const llap_option serve_options[] = {
     OPTION_TEXT(FILE, key, NULL, "PEM file of the certificate's key"),
     OPTION_TEXT(TEXT, store, NULL, "where readings that arrive are kept: a file of SQLite, or postgresql://..."),
     OPTION_TEXT(TEXT, keep, NULL, "how long readings are kept: 90d (default: for ever)"),
+    OPTION_FLAG(page, "print the address of the page with a token of this run that may train models"),
     OPTION_INTEGER(max_body, "64", 1, 4096, "MB of a request, also once it is unpacked"),
     OPTION_INTEGER(max_upload, "512", 1, 65536, "MB of a model that is uploaded"),
     OPTION_INTEGER(max_header, "16", 4, 1024, "kB of request line and headers"),
@@ -247,6 +248,7 @@ static const llap_option serve_options[] = {
     OPTION_INTEGER(max_connections, "1000", 1, 1e6, "connections"),
     OPTION_INTEGER(patience, "30", 1, 86400, "seconds for a request to arrive or an answer to be fetched, beside what 16 kB a second take"),
     OPTION_INTEGER(workers, NULL, 1, 4096, "threads that answer (default: one for each processor)"),
+    OPTION_INTEGER(max_job_seconds, "3600", 1, 1e7, "time that training or scoring may take"),
     OPTION_END,
 };
 #undef OPTIONS

@@ -11,8 +11,7 @@ enum { EVENTS_MAX = 4 << 20, SIGN_OF_LIFE_S = 15, ENTITIES_MAX = 50 };
 
 /* ---- forecasts ---- */
 
-/* What is held, copied under the lock, and its model. */
-static llap_status copy_stream(ll_live *k, llap_panel **p, ll_served **m)
+llap_status ll_live_copy(ll_live *k, llap_panel **p, ll_served **m)
 {
     (void)pthread_mutex_lock(&k->lock);
     llap_status st = ll_live_settle(k, 0);
@@ -38,7 +37,7 @@ llap_status ll_answer_stream_forecast(ll_request *r)
     ll_live           *k = ll_live_of(r, &st);
     if (st == LLAP_OK) st = ll_query_read(r, &(ll_asked){ { &o } });
     if (st == LLAP_OK) st = ll_check_samples(o.samples);
-    if (st == LLAP_OK) st = copy_stream(k, &p, &m);
+    if (st == LLAP_OK) st = ll_live_copy(k, &p, &m);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, &o, &a);
     if (st == LLAP_OK) st = ll_reply_answer(r, a);
     llap_answer_destroy(a);
@@ -186,7 +185,7 @@ static void tell_forecast(ll_live *k)
     k->changed = 0;
     (void)pthread_mutex_unlock(&k->lock);
     llap_panel_sizes size = { 0 };
-    if (!due || !has_listeners(k) || copy_stream(k, &p, &m) != LLAP_OK) return;
+    if (!due || !has_listeners(k) || ll_live_copy(k, &p, &m) != LLAP_OK) return;
     llap_panel_size(p, &size);
     if (size.entities > 0 && size.entities <= ENTITIES_MAX &&
         llap_forecast(m->model, p, &(llap_forecast_opts){ 0 }, &a) == LLAP_OK &&

@@ -77,6 +77,7 @@ typedef struct ll_request {
     const char  *inference; /* its id in the body; NULL: none */
     const char **wanted;    /* tensors that it asks for, closed by NULL; NULL: all */
     const char  *who;       /* whose token it is; NULL: nobody's */
+    ll_right     right;     /* what its client may */
     char         client[64];
     uint64_t     number;
     int64_t      most; /* bytes of a body */

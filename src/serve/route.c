@@ -79,20 +79,37 @@ static bool is_foreign(const char *origin, const char *host)
 static void check_without(ll_request *r, const char *host, const char *origin)
 {
     const llap_server *s = r->server;
+    r->right = LL_RIGHT_WRITE;
     if (r->route->right == LL_RIGHT_ADMIN)
-        ll_reply_problem(r, 403, LLAP_OK,
-                         "this needs a token with the right admin: start the server with tokens");
+        ll_reply_problem(
+            r, 403, LLAP_OK,
+            "this needs a token with the right admin: start the server with tokens, or "
+            "with page");
     else if (!s->o.insecure && host != NULL && !is_this_machine(host, s->o.address))
         ll_reply_problem(r, 403, LLAP_OK, "Host: expected a name of this machine");
     else if (origin != NULL && is_foreign(origin, host))
         ll_reply_problem(r, 403, LLAP_OK, "Origin: pages of other servers may not ask here");
 }
 
+static const char scheme[] = "Bearer ";
+
+/* The token that the address of the page has. */
+static bool is_of_page(ll_request *r, const char *authorization)
+{
+    const ll_tokens *t = r->server->page_token;
+    if (t == NULL || authorization == NULL ||
+        strncasecmp(authorization, scheme, sizeof scheme - 1) != 0 ||
+        ll_tokens_find(t, authorization + sizeof scheme - 1) == NULL)
+        return false;
+    r->who = t->token[0].name;
+    r->right = t->token[0].right;
+    return true;
+}
+
 void ll_access_check(ll_request *r, const char *authorization, const char *host, const char *origin)
 {
-    static const char scheme[] = "Bearer ";
-    llap_server      *s = r->server;
-    bool              open = false, known = false, may = false;
+    llap_server *s = r->server;
+    bool         open = false, known = false, may = false;
     (void)pthread_mutex_lock(&s->lock);
     if (s->tokens == NULL) {
         open = true;
@@ -100,10 +117,12 @@ void ll_access_check(ll_request *r, const char *authorization, const char *host,
                strncasecmp(authorization, scheme, sizeof scheme - 1) == 0) {
         const ll_token *t = ll_tokens_find(s->tokens, authorization + sizeof scheme - 1);
         known = t != NULL;
+        r->right = known ? t->right : LL_RIGHT_NONE;
         may = known && t->right >= r->route->right;
         if (known) r->who = ll_arena_strndup(&r->arena, t->name, strlen(t->name));
     }
     (void)pthread_mutex_unlock(&s->lock);
+    if (!known && is_of_page(r, authorization)) known = may = true, open = false;
     if (open) check_without(r, host, origin);
     else if (r->route->right == LL_RIGHT_NONE || may) return;
     else if (!known)

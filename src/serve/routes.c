@@ -1,4 +1,5 @@
 /* The table of what is answered. */
+#include "serve/jobs.h"
 #include "serve/streams.h"
 
 #include <llapdiff/detect.h>
@@ -55,6 +56,41 @@ static const ll_own_parameter past[] = {
 };
 static const ll_own_parameter listening[] = {
     { "forecasts", "false: alarms alone", "{\"type\":\"boolean\"}" },
+    { NULL, NULL, NULL },
+};
+
+/* Of data that is held by a name. What names a file is left out here too. */
+static const char *const training[] = {
+    "target", "known",     "inputs", "context", "horizon",    "step",     "split",   "shares",
+    "size",   "transform", "min",    "max",     "kind",       "glitches", "members", "steps",
+    "seed",   "periods",   "link",   "budget",  "no_climate", NULL,
+};
+static const char *const scoring[] = { "part", "stride", "by",      "bootstrap", "units",
+                                       "seed", "season", "samples", "only",      NULL };
+static const char *const fanning[] = { "horizon", "step", "quantiles", "samples", "seed", NULL };
+#define TEXT255 "{\"type\":\"string\",\"maxLength\":255}"
+#define TEXT64 "{\"type\":\"string\",\"maxLength\":64}"
+#define NUMBER "{\"type\":\"number\"}"
+static const ll_own_parameter with_data[] = {
+    { "data", "the data set", TEXT64 },
+    { NULL, NULL, NULL },
+};
+static const ll_own_parameter charting[] = {
+    { "entity", "only of this one", TEXT255 },
+    { "variable", "only this one", TEXT255 },
+    { "from", "where it begins, a number as the answer has them", NUMBER },
+    { "to", "where it ends", NUMBER },
+    { "points",
+      "of a series: further rows become the least, mean and greatest of a stretch (default: 800)",
+      "{\"type\":\"integer\",\"minimum\":1,\"maximum\":10000}" },
+    { "model", "fills the gaps of the entity", TEXT64 },
+    { NULL, NULL, NULL },
+};
+static const ll_own_parameter of_fan[] = {
+    { "model", "of data sets: who forecasts", TEXT64 },
+    { "entity", "only of this one", TEXT255 },
+    { "variable", "only this one", TEXT255 },
+    { "at", "when it is made, a number as the answer has them (default: the last row)", NUMBER },
     { NULL, NULL, NULL },
 };
 
@@ -142,6 +178,42 @@ const ll_route ll_routes[] = {
       .summary = "the readings, by time", .gives = json_or_csv, .schema = ROWS, .own = past },
     { .method = "GET", .path = "/v1/streams/{stream}/events", .right = LL_RIGHT_READ, .run = ll_answer_events, .id = "events",
       .summary = "server-sent events: alarm when one begins and ends, forecast when readings came", .gives = events, .own = listening },
+    { .method = "POST", .path = "/v1/inspect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_inspect, .id = "inspect",
+      .summary = "how the data in the request is understood, and what it is like", .takes = csv_or_json, .gives = json, .schema = OBJECT,
+      .own = series, .parameters = { { llap_read_options, reading } } },
+    { .method = "GET", .path = "/v1/data", .right = LL_RIGHT_READ, .run = ll_answer_sets, .id = "data_sets", .summary = "the data sets",
+      .gives = json, .schema = OBJECT },
+    { .method = "PUT", .path = "/v1/data/{data}", .right = LL_RIGHT_WRITE, .where = LL_BY_WORKER, .run = ll_answer_put_set, .id = "put_data",
+      .summary = "holds data by a name, in memory, for charts and training; says what inspect says", .takes = csv_or_json, .gives = json,
+      .schema = OBJECT, .own = series, .parameters = { { llap_read_options, reading } }, .made = 201 },
+    { .method = "GET", .path = "/v1/data/{data}", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_set, .id = "data_set",
+      .summary = "what a data set is like", .gives = json, .schema = OBJECT },
+    { .method = "DELETE", .path = "/v1/data/{data}", .right = LL_RIGHT_WRITE, .run = ll_answer_delete_set, .id = "delete_data",
+      .summary = "forgets a data set", .gives = json, .made = 204 },
+    { .method = "GET", .path = "/v1/data/{data}/coverage", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_coverage, .id = "coverage",
+      .summary = "observed share of the cells by time: of the variables of an entity, or of the entities", .gives = json, .schema = OBJECT, .own = charting },
+    { .method = "GET", .path = "/v1/data/{data}/chart", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_set_chart, .id = "chart",
+      .summary = "series in as many points as a screen shows, and their filled gaps", .gives = json, .schema = OBJECT, .own = charting },
+    { .method = "GET", .path = "/v1/data/{data}/fan", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_set_fan, .id = "fan",
+      .summary = "a forecast by quantiles, series by series", .gives = json, .schema = OBJECT, .own = of_fan,
+      .parameters = { { llap_forecast_options, fanning } } },
+    { .method = "GET", .path = "/v1/streams/{stream}/chart", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream_chart, .id = "stream_chart",
+      .summary = "the rows that forecasts look at, as the chart of a data set", .gives = json, .schema = OBJECT, .own = charting },
+    { .method = "GET", .path = "/v1/streams/{stream}/fan", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream_fan, .id = "stream_fan",
+      .summary = "its forecast by quantiles", .gives = json, .schema = OBJECT, .own = of_fan, .parameters = { { llap_forecast_options, fanning } } },
+    { .method = "POST", .path = "/v1/models/{model}/train", .right = LL_RIGHT_ADMIN, .where = LL_BY_WORKER, .run = ll_answer_train, .id = "train",
+      .summary = "trains that model of a data set, size anchor unless told: a job", .gives = json, .schema = OBJECT, .own = with_data,
+      .parameters = { { llap_train_options, training } }, .made = 202 },
+    { .method = "POST", .path = "/v1/models/{model}/evaluate", .right = LL_RIGHT_WRITE, .where = LL_BY_WORKER, .run = ll_answer_evaluate, .id = "evaluate",
+      .summary = "scores it and its opponents on a data set: a job", .gives = json, .schema = OBJECT, .own = with_data,
+      .parameters = { { llap_evaluate_options, scoring } }, .made = 202 },
+    { .method = "GET", .path = "/v1/jobs", .right = LL_RIGHT_READ, .run = ll_answer_jobs, .id = "jobs", .summary = "the jobs", .gives = json, .schema = OBJECT },
+    { .method = "GET", .path = "/v1/jobs/{job}", .right = LL_RIGHT_READ, .run = ll_answer_job, .id = "job", .summary = "how far it is",
+      .gives = json, .schema = OBJECT },
+    { .method = "GET", .path = "/v1/jobs/{job}/result", .right = LL_RIGHT_READ, .run = ll_answer_job_result, .id = "job_result",
+      .summary = "what llapdiff evaluate --json says, once it is done", .gives = json, .schema = OBJECT },
+    { .method = "DELETE", .path = "/v1/jobs/{job}", .right = LL_RIGHT_WRITE, .run = ll_answer_delete_job, .id = "delete_job",
+      .summary = "cancels it; that of a training needs the right admin", .gives = json, .schema = OBJECT },
     { .run = NULL },
 };
 /* clang-format on */

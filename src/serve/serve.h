@@ -14,6 +14,9 @@
  *   columns.h      answers by columns: Arrow streams, tensors (tensors.c)
  *   plain.c        health, metrics, lists, the page
  *   streams.h      readings that arrive: streams.c, readings.c, live.c
+ *   sets.h         data that is held by a name: sets.c
+ *   charts.h       what charts are drawn of: charts.c, fans.c, decimate.h
+ *   jobs.h         training and scoring: jobs.c, job_work.c
  *   journal.c      log lines and counters
  *
  * May touch: base, base/json, base/time, base/rng, data, data/arrow_ipc, predict/tables, stream,
@@ -32,6 +35,8 @@
 
 struct ll_request;
 struct ll_streams;
+struct ll_sets;
+struct ll_jobs;
 struct ll_route;
 
 /* ---- who may do what ---- */
@@ -53,6 +58,8 @@ typedef struct ll_tokens {
 
 /* Reads such a file; caller owns *out (ll_free). */
 llap_status ll_tokens_read(const char *path, ll_tokens **out);
+/* One of this run, with the right admin, that nobody can guess; caller owns *out (ll_free). */
+llap_status ll_tokens_make(ll_tokens **out);
 /* The same of its text [n]; name is for messages. */
 llap_status ll_tokens_parse(const char *text, size_t n, const char *name, ll_tokens **out);
 /* The one that has this secret, NULL: none. Takes the same time for any secret of a length. */
@@ -172,6 +179,9 @@ struct llap_server {
     ll_workers         workers, writers; /* writers wait for the store */
     ll_counters        counters;
     struct ll_streams *streams; /* NULL: there is no store */
+    struct ll_sets    *sets;
+    struct ll_jobs    *jobs;
+    ll_tokens         *page_token; /* NULL: there is none */
     llap_log           library_log;
     pthread_t          ticker;
     bool               ticking;

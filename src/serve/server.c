@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "serve/jobs.h"
 #include "serve/streams.h"
 
 #include <errno.h>
@@ -204,11 +205,14 @@ static llap_status begin(llap_server *s, const char *const *models, size_t n)
     llap_status st = ll_mhd_load(NULL, &s->mhd);
     if (s->o.address == NULL) s->o.address = "127.0.0.1";
     if (st == LLAP_OK && s->o.tokens != NULL) st = ll_tokens_read(s->o.tokens, &s->tokens);
+    if (st == LLAP_OK && s->o.page) st = ll_tokens_make(&s->page_token);
     if (st == LLAP_OK) st = read_certificate(s, &s->certificate, &s->key);
     if (st == LLAP_OK) st = ll_openapi_text(&s->openapi, &s->n_openapi);
     if (st == LLAP_OK) st = listen_there(s);
     for (size_t i = 0; st == LLAP_OK && i < n; i++) st = ll_models_load(&s->models, models[i]);
     if (st == LLAP_OK) st = ll_streams_start(s);
+    if (st == LLAP_OK) st = ll_sets_start(s);
+    if (st == LLAP_OK) st = ll_jobs_start(s);
     if (st == LLAP_OK) st = start_workers(s);
     if (st == LLAP_OK) st = ll_connections_start(s, &s->daemon);
     if (st == LLAP_OK) st = start_ticker(s);
@@ -245,6 +249,17 @@ llap_status llap_server_start(const char *const *models, size_t n, const llap_se
 
 int llap_server_port(const llap_server *s) { return s->port; }
 
+size_t llap_server_page(const llap_server *s, char *out, size_t room)
+{
+    const char *host = s->o.address;
+    const bool  v6 = strchr(host, ':') != NULL, any = strcmp(host, "0.0.0.0") == 0;
+    const int n = snprintf(out, room, "http%s://%s%s%s:%d/%s%s", s->certificate != NULL ? "s" : "",
+                           v6 ? "[" : "", any ? "127.0.0.1" : host, v6 ? "]" : "", s->port,
+                           s->page_token != NULL ? "#token=" : "",
+                           s->page_token != NULL ? s->page_token->token[0].secret : "");
+    return n > 0 ? (size_t)n : 0;
+}
+
 /* Requests that came are answered; at the latest after the time that they may take. */
 static void drain(llap_server *s)
 {
@@ -267,14 +282,17 @@ void llap_server_stop(llap_server *s)
     }
     ll_workers_stop(&s->workers);
     ll_workers_stop(&s->writers);
+    ll_jobs_stop(s);
     if (s->daemon != NULL) s->mhd->stop_daemon(s->daemon);
     for (size_t i = 0; i < s->n_older; i++) s->mhd->stop_daemon(s->older[i]);
     atomic_store(&s->ended, true);
     if (s->ticking) (void)pthread_join(s->ticker, NULL);
     ll_streams_stop(s);
+    ll_sets_stop(s);
     if (s->listening >= 0) (void)close(s->listening);
     ll_models_deinit(&s->models);
     ll_free(s->tokens);
+    ll_free(s->page_token);
     ll_free(s->certificate);
     forget_key(s->key);
     ll_free(s->openapi);

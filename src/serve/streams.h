@@ -84,6 +84,8 @@ llap_status ll_live_make(llap_server *s, const char *name, const char *model, ll
 /* Locked: takes in what arrived, at least up to that number; 0: what there is. The model is the one
  * that is served now. LLAP_EUNAVAILABLE: there is no such model. */
 llap_status ll_live_settle(ll_live *k, int64_t number);
+/* The rows that are held, copied under the lock, and its model. Caller owns both. */
+llap_status ll_live_copy(ll_live *k, llap_panel **p, ll_served **m);
 /* Locked: keeps its state in the store. */
 llap_status ll_live_save(ll_live *k);
 

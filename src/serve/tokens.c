@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 enum { TOKENS_MAX = 1000, FILE_MAX = 1 << 20 };
@@ -94,6 +95,22 @@ llap_status ll_tokens_read(const char *path, ll_tokens **out)
     if (text != NULL) memset(text, 0, n);
     ll_free(text);
     return st;
+}
+
+llap_status ll_tokens_make(ll_tokens **out)
+{
+    unsigned char bytes[24];
+    ll_tokens    *t = *out = NULL;
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return ll_fail(LLAP_EIO, "this system gives no random numbers");
+    if ((t = ll_new(1, sizeof *t + sizeof *t->token)) == NULL) return LLAP_ENOMEM;
+    t->n = 1;
+    t->token[0].right = LL_RIGHT_ADMIN;
+    snprintf(t->token[0].name, sizeof t->token[0].name, "page");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(t->token[0].secret + 2 * i, 3, "%02x", bytes[i]);
+    *out = t;
+    return LLAP_OK;
 }
 
 const ll_token *ll_tokens_find(const ll_tokens *t, const char *secret)
