@@ -1,4 +1,4 @@
-/* What the page asks for: data that is held by a name, charts, fans, training and
+/* What the page asks for: its own files, data that is held by a name, charts, fans, training and
  * scoring as jobs; their limits, their rights, and that they can be cancelled. */
 #include "world.h"
 
@@ -24,6 +24,37 @@ static reply as_page(const llap_server *s, const char *method, const char *path)
     snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token + 7);
     return ask(llap_server_port(s), method, path, header, strcmp(method, "POST") == 0 ? "" : NULL,
                0);
+}
+
+/* ---- its files ---- */
+
+static void files_of_the_page(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *type, *says;
+    } files[] = {
+        { "/", "text/html", "<script src=\"/main.js\" type=\"module\">" },
+        { "/page.css", "text/css", "color-scheme" },
+        { "/main.js", "text/javascript", "import" },
+        { "/icon.svg", "image/svg+xml", "<svg" },
+        { "/dygraph.js", "text/javascript", NULL },
+    };
+    llap_server *s = serve((llap_serve_opts){ 0 });
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        reply r = get(llap_server_port(s), files[i].path);
+        assert_int_equal(r.status, 200);
+        assert_non_null(strstr(r.head, files[i].type));
+        assert_non_null(strstr(r.head, "Content-Security-Policy: default-src 'none'"));
+        assert_null(strstr(r.head, "unsafe"));
+        assert_true(files[i].says == NULL || strstr(r.body, files[i].says) != NULL);
+        assert_null(strstr(r.body, "sourceMappingURL"));
+        forget_reply(&r);
+    }
+    char page[256];
+    (void)llap_server_page(s, page, sizeof page);
+    assert_null(strstr(page, "token"));
+    llap_server_stop(s);
 }
 
 /* ---- data ---- */
@@ -408,6 +439,7 @@ static void jobs_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_of_the_page),
         cmocka_unit_test(data_by_a_name),
         cmocka_unit_test(data_is_bounded),
         cmocka_unit_test(charts_are_the_data),
