@@ -33,6 +33,8 @@ typedef struct llap_serve_opts {
     const char *keep;              /* how long, "90d"; NULL: for ever */
     int         page;              /* llap_server_page has a token with the right admin, made for
                                     * this run: whoever opens the page by it may train */
+    const char *mqtt;              /* "mqtt://host/ward/#": readings from a broker, into a stream of
+                                    * the store (docs/serve.md); NULL: from requests alone */
     /* limits */
     int64_t max_body;        /* MB of one request, also once it is unpacked; 0: 64 */
     int64_t max_upload;      /* MB of a model; 0: 512 */

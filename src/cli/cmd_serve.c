@@ -16,6 +16,7 @@ static const cli_row rows[] = {
     SERVE("store", 0, "FILE|URL"),
     SERVE("keep", 0, "DURATION"),
     SERVE("page", 0, NULL),
+    SERVE("mqtt", 0, "URL"),
     SERVE("max_body", 0, "MB"),
     SERVE("max_upload", 0, "MB"),
     SERVE("max_header", 0, "KB"),
@@ -86,7 +87,8 @@ const cli_command cmd_serve = {
         "as CSV or JSON (gzip too) gives what the program gives for it, as JSON or CSV.\n"
         "NAME is the file's without folder and .safetensors, or as NAME=FILE says. With\n"
         "--store POST /v1/streams/NAME/readings takes readings as they arrive, answered\n"
-        "when they are durable, and GET .../forecast, history and events tell of them.\n"
+        "when they are durable, and GET .../forecast, history and events tell of them;\n"
+        "--mqtt takes them from a broker too.\n"
         "/openapi.json lists everything, /metrics counts it, /v2/health/ready says that\n"
         "it is there. Listens on this machine alone unless --tokens says who else may\n"
         "come. Prints its port, and a JSON line for each request on standard error. At /\n"

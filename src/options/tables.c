@@ -237,6 +237,7 @@ static const llap_option serve_options[] = {
     OPTION_TEXT(TEXT, store, NULL, "where readings that arrive are kept: a file of SQLite, or postgresql://..."),
     OPTION_TEXT(TEXT, keep, NULL, "how long readings are kept: 90d (default: for ever)"),
     OPTION_FLAG(page, "print the address of the page with a token of this run that may train models"),
+    OPTION_TEXT(TEXT, mqtt, NULL, "broker and topic of further readings: mqtt://HOST/ward/#?stream=NAME; needs a store"),
     OPTION_INTEGER(max_body, "64", 1, 4096, "MB of a request, also once it is unpacked"),
     OPTION_INTEGER(max_upload, "512", 1, 65536, "MB of a model that is uploaded"),
     OPTION_INTEGER(max_header, "16", 4, 1024, "kB of request line and headers"),

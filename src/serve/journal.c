@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/text.h"
+#include "serve/feed.h"
 #include "serve/request.h"
 
 #include <stdarg.h>
@@ -167,6 +168,18 @@ static double memory_bytes(void)
     return (double)pages * 4096;
 }
 
+static void put_feed(FILE *f, llap_server *s)
+{
+    ll_feed_counts c;
+    if (!ll_feed_count(s, &c)) return;
+    one(f, "mqtt_connected", "gauge", "Whether the broker sends.", c.ready);
+    one(f, "mqtt_messages_total", "counter", "Messages that came.", (double)c.messages);
+    one(f, "mqtt_readings_total", "counter", "Rows of them that are durable.", (double)c.readings);
+    one(f, "mqtt_passed_total", "counter", "Messages of no variable of the model, or retained.",
+        (double)c.passed);
+    one(f, "mqtt_refused_total", "counter", "Messages that cannot be read.", (double)c.refused);
+}
+
 static void put_all(FILE *f, llap_server *s)
 {
     int64_t connections = 0;
@@ -202,6 +215,7 @@ llap_status ll_metrics_text(llap_server *s, char **text, size_t *n)
     *text = NULL;
     if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
     put_all(f, s);
+    put_feed(f, s);
     if (fclose(f) == 0) *text = ll_strndup(bytes, *n);
     free(bytes);
     return *text == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : LLAP_OK;

@@ -17,10 +17,11 @@
  *   sets.h         data that is held by a name: sets.c
  *   charts.h       what charts are drawn of: charts.c, fans.c, decimate.h
  *   jobs.h         training and scoring: jobs.c, job_work.c
+ *   feed.h         readings from an MQTT broker
  *   journal.c      log lines and counters
  *
  * May touch: base, base/json, base/time, base/rng, data, data/arrow_ipc, predict/tables, stream,
- * store, page. */
+ * store, mqtt, page. */
 #ifndef LL_SERVE_SERVE_H
 #define LL_SERVE_SERVE_H
 
@@ -37,6 +38,7 @@ struct ll_request;
 struct ll_streams;
 struct ll_sets;
 struct ll_jobs;
+struct ll_feed;
 struct ll_route;
 
 /* ---- who may do what ---- */
@@ -182,6 +184,7 @@ struct llap_server {
     struct ll_sets    *sets;
     struct ll_jobs    *jobs;
     ll_tokens         *page_token; /* NULL: there is none */
+    struct ll_feed    *feed;       /* NULL: there is no broker */
     llap_log           library_log;
     pthread_t          ticker;
     bool               ticking;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "serve/feed.h"
 #include "serve/jobs.h"
 #include "serve/streams.h"
 
@@ -214,6 +215,7 @@ static llap_status begin(llap_server *s, const char *const *models, size_t n)
     if (st == LLAP_OK) st = ll_sets_start(s);
     if (st == LLAP_OK) st = ll_jobs_start(s);
     if (st == LLAP_OK) st = start_workers(s);
+    if (st == LLAP_OK) st = ll_feed_start(s);
     if (st == LLAP_OK) st = ll_connections_start(s, &s->daemon);
     if (st == LLAP_OK) st = start_ticker(s);
     return st;
@@ -287,6 +289,7 @@ void llap_server_stop(llap_server *s)
     for (size_t i = 0; i < s->n_older; i++) s->mhd->stop_daemon(s->older[i]);
     atomic_store(&s->ended, true);
     if (s->ticking) (void)pthread_join(s->ticker, NULL);
+    ll_feed_stop(s);
     ll_streams_stop(s);
     ll_sets_stop(s);
     if (s->listening >= 0) (void)close(s->listening);

@@ -109,6 +109,23 @@ llap_status ll_json_strings(const ll_json *j, const char *path, const char ***v,
  * commas, anything else as JSON. */
 llap_status ll_json_text(const ll_json *j, const char *path, char *out, size_t room);
 
+/* A member of the document by its name, in which dots and brackets are nothing else. */
+typedef enum ll_json_kind {
+    LL_JSON_ABSENT, /* also where the document is no object */
+    LL_JSON_NULL,
+    LL_JSON_INTEGER, /* also true and false, 1 and 0 */
+    LL_JSON_REAL,
+    LL_JSON_STRING,
+    LL_JSON_OTHER, /* an array or object */
+} ll_json_kind;
+typedef struct ll_json_value {
+    ll_json_kind kind;
+    int64_t      integer;
+    double       real; /* of integers too */
+    const char  *text; /* borrowed until ll_json_destroy */
+} ll_json_value;
+ll_json_value ll_json_member(const ll_json *j, const char *name);
+
 /* A table by columns, {"time": ["2024-01-01", ...], "x": [1, null, ...]}, as CSV with commas and
  * points: null is an empty cell, true and false are 1 and 0. Caller owns *text (ll_free), closed by
  * a NUL behind its *n bytes. */

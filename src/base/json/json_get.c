@@ -227,3 +227,22 @@ llap_status ll_json_strings(const ll_json *j, const char *path, const char ***v,
     *v = out;
     return st;
 }
+
+ll_json_value ll_json_member(const ll_json *j, const char *name)
+{
+    const json_t *v = json_object_get(j->root, name);
+    ll_json_value out = { .kind = v == NULL ? LL_JSON_ABSENT : LL_JSON_OTHER };
+    if (json_is_null(v)) out.kind = LL_JSON_NULL;
+    if (json_is_boolean(v) || json_is_integer(v)) {
+        out.kind = LL_JSON_INTEGER;
+        out.integer = json_is_boolean(v) ? json_is_true(v) : json_integer_value(v);
+        out.real = (double)out.integer;
+    } else if (json_is_real(v)) {
+        out.kind = LL_JSON_REAL;
+        out.real = json_real_value(v);
+    } else if (json_is_string(v)) {
+        out.kind = LL_JSON_STRING;
+        out.text = json_string_value(v);
+    }
+    return out;
+}
