@@ -161,6 +161,11 @@ llap_status cli_print_completion(const char *shell);
 bool cli_stop_asked(void);
 void cli_catch_signals(void);
 
+/* notify.c. Tells the service manager that started the program, if one did ("READY=1"). */
+void cli_notify(const char *state);
+/* As many as the system allows: libraries that use select want the usual limit to be small. */
+void cli_open_many_files(void);
+
 /* A JSON string with its quotes, on stdout. */
 void cli_json_string(const char *s);
 

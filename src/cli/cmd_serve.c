@@ -59,6 +59,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     sigemptyset(&hangup.sa_mask);
     sigaction(SIGHUP, &hangup, NULL);
     signal(SIGPIPE, SIG_IGN); /* a client that went away is no reason to go */
+    cli_open_many_files();
     llap_status st = llap_server_start((const char *const *)operands, (size_t)n, &o, &s);
     if (st == LLAP_OK) {
         char page[512];
@@ -66,6 +67,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         printf("%d\n", llap_server_port(s)); /* for whoever asked for any */
         if (o.page) printf("%s\n", page);
         fflush(stdout);
+        cli_notify("READY=1");
     }
     while (st == LLAP_OK && !cli_stop_asked()) {
         (void)nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
@@ -73,6 +75,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         reload_asked = 0;
         (void)llap_server_reload(s); /* what is wrong is in the log */
     }
+    cli_notify("STOPPING=1");
     llap_server_stop(s);
     return st;
 }

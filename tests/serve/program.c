@@ -2,6 +2,8 @@
  * to, after what came is answered. */
 #include "program.h"
 
+#include <sys/un.h>
+
 static void the_bytes_of_the_program(void **state)
 {
     (void)state;
@@ -28,6 +30,33 @@ static void the_bytes_of_the_program(void **state)
         free(want);
     }
     assert_int_equal(end_program(&p, SIGTERM), 0);
+}
+
+/* The service manager hears when it answers and when it ends. */
+static void the_manager_is_told(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "READY=1", "STOPPING=1" };
+    struct sockaddr_un       a = { .sun_family = AF_UNIX };
+    const struct timeval     most = { .tv_sec = 60 };
+    char                    *argv[] = { "serve", w.model_path, "--port", "0", NULL };
+    const int                fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", in_folder("notify"));
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    (void)setenv("NOTIFY_SOCKET", a.sun_path, 1);
+    program p = run_program(argv, in_folder("log"));
+    (void)unsetenv("NOTIFY_SOCKET");
+    for (int i = 0; i < 2; i++) {
+        char          heard[64] = "";
+        const ssize_t n = recv(fd, heard, sizeof heard - 1, 0);
+        assert_true(n > 0);
+        assert_string_equal(heard, words[i]);
+        if (i == 0) check_reply(ask(p.port, "GET", "/v2/health/ready", "", NULL, 0), 200, NULL);
+        if (i == 0) (void)kill(p.pid, SIGTERM);
+    }
+    assert_int_equal(end_program(&p, SIGTERM), 0);
+    close(fd);
 }
 
 /* A request that is half there when the signal comes. */
@@ -80,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bytes_of_the_program),
+        cmocka_unit_test(the_manager_is_told),
         cmocka_unit_test(what_came_is_answered),
         cmocka_unit_test(lines_of_the_log_are_json),
     };
