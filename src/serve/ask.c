@@ -17,13 +17,23 @@ static ll_served *model_of(ll_request *r)
     return m;
 }
 
+llap_status ll_answer_check(const ll_request *r, const llap_answer *a)
+{
+    const int64_t n = llap_answer_view(a)->n_rows;
+    if (n > r->server->o.max_rows)
+        return ll_fail(LLAP_ELIMIT, "an answer of %lld rows, at most %lld are given at once",
+                       (long long)n, (long long)r->server->o.max_rows);
+    return ll_now() > r->deadline ? LLAP_ECANCELLED : LLAP_OK;
+}
+
 llap_status ll_reply_answer(ll_request *r, const llap_answer *a)
 {
-    const int type = ll_accepts(r->accept, tables);
-    char     *text = NULL;
-    size_t    n = 0;
-    if (type == 2) return ll_reply_arrow(r, a);
-    const llap_status st = type == 1 ? llap_answer_csv(a, &text, &n) : llap_answer_json(a, &text);
+    const int   type = ll_accepts(r->accept, tables);
+    char       *text = NULL;
+    size_t      n = 0;
+    llap_status st = ll_answer_check(r, a);
+    if (st == LLAP_OK && type == 2) return ll_reply_arrow(r, a);
+    if (st == LLAP_OK) st = type == 1 ? llap_answer_csv(a, &text, &n) : llap_answer_json(a, &text);
     if (st != LLAP_OK) return st;
     if (type == 1) ll_reply_take(r, 200, "text/csv; charset=utf-8", text, n);
     else ll_reply_take(r, 200, "application/json", text, strlen(text));

@@ -75,12 +75,13 @@ static bool is_gzip(const char *bytes, size_t n)
     return n > 1 && (unsigned char)bytes[0] == 0x1f && (unsigned char)bytes[1] == 0x8b;
 }
 
-static llap_status unpack(const char *from, size_t n, int64_t most, char **out, size_t *n_out)
+static llap_status unpack(ll_request *r, char **out, size_t *n_out)
 {
-    ll_source  *s = NULL;
-    char       *to = NULL;
-    size_t      at = 0, room = 0, got = 1;
-    llap_status st = ll_source_open_memory("the body", from, n, &s);
+    const int64_t most = r->most;
+    ll_source    *s = NULL;
+    char         *to = NULL;
+    size_t        at = 0, room = 0, got = 1;
+    llap_status   st = ll_source_open_memory("the body", r->body, r->n_body, &s);
     while (st == LLAP_OK && got > 0) {
         if (room - at < READ_AT_ONCE) {
             char *more = ll_grow(to, room = 2 * room + READ_AT_ONCE, 1);
@@ -89,6 +90,7 @@ static llap_status unpack(const char *from, size_t n, int64_t most, char **out, 
         }
         if (st == LLAP_OK) st = ll_source_read(s, to + at, READ_AT_ONCE, &got);
         if (st == LLAP_OK) at += got;
+        if (st == LLAP_OK && at > LL_LARGE_BYTES) st = ll_request_large(r);
         if (st == LLAP_OK && at > (size_t)most)
             st = ll_fail(LLAP_ELIMIT, "the body: more than %lld MB once it is unpacked",
                          (long long)(most >> 20));
@@ -109,7 +111,7 @@ llap_status ll_body_unpack(ll_request *r)
             return ll_fail(LLAP_EFORMAT, "the body: expected gzip, as its Content-Encoding says");
         return LLAP_OK;
     }
-    const llap_status st = unpack(r->body, r->n_body, r->most, &text, &n);
+    const llap_status st = unpack(r, &text, &n);
     if (st != LLAP_OK) return st;
     ll_body_replace(r, text, n);
     r->content_encoding = NULL;
@@ -209,6 +211,7 @@ llap_status ll_body_read(ll_request *r, const ll_asked *asked, llap_read_opts *h
     *out = NULL;
     llap_status st = ll_query_read(r, asked);
     if (st == LLAP_OK) st = ll_body_unpack(r);
+    if (st == LLAP_OK && r->n_body > LL_LARGE_BYTES) st = ll_request_large(r);
     if (st == LLAP_OK && r->n_body == 0)
         st = ll_fail(LLAP_EFORMAT, "the body is empty: it has the data, as CSV, JSON or Arrow");
     if (st == LLAP_OK &&

@@ -6,14 +6,16 @@
 #include "serve/request.h"
 #include "serve/route.h"
 
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { SWALLOW = 1 << 20, SLOWEST = 16 << 10, BODY_FIRST = 1 << 14 };
+enum { SWALLOW = 1 << 20, SLOWEST = 16 << 10, BODY_FIRST = 1 << 14, PIECE = 1 << 16 };
 
 /* ---- connections, and who is slow ---- */
 
@@ -55,15 +57,25 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **slot, unsi
     }
 }
 
+/* Bytes that came, or that the client has of those that go: what the system still holds does not
+ * count. */
+static int64_t moved(const ll_connection *k)
+{
+    int held = 0;
+    if (k->phase != LL_PHASE_REPLY || ioctl(k->fd, SIOCOUTQ, &held) != 0) held = 0;
+    return held < k->n_bytes ? k->n_bytes - held : 0;
+}
+
 void ll_connections_sweep(llap_server *s)
 {
     const int64_t now = ll_now(), second = INT64_C(1000000000);
     int64_t       cut = 0;
     (void)pthread_mutex_lock(&s->lock);
     for (ll_connection *k = s->connections; k != NULL; k = k->next) {
-        const int64_t may = (s->o.patience + k->n_bytes / SLOWEST) * second;
-        const bool    idle = atomic_load(&s->stopping) && k->phase == LL_PHASE_HEADER;
-        if (k->cut || k->phase == LL_PHASE_WORK || (now - k->since <= may && !idle)) continue;
+        const bool idle = atomic_load(&s->stopping) && k->phase == LL_PHASE_HEADER;
+        if (k->cut || k->phase == LL_PHASE_WORK) continue;
+        const int64_t may = (s->o.patience + moved(k) / SLOWEST) * second;
+        if (now - k->since <= may && !idle) continue;
         (void)shutdown(k->fd, SHUT_RDWR); /* its daemon notices, and closes it */
         k->cut = true;
         cut += !idle;
@@ -221,13 +233,53 @@ static bool is_last(const ll_request *r)
     return older || atomic_load(&s->stopping);
 }
 
+/* A long answer, handed on piece by piece, so that who does not fetch it is seen. */
+typedef struct fetched {
+    llap_server   *server;
+    ll_connection *from;
+    char          *body; /* [n] owned */
+    size_t         n;
+} fetched;
+
+static ssize_t fetch(void *user, uint64_t at, char *to, size_t room)
+{
+    const fetched *f = user;
+    const size_t   left = f->n - (size_t)at, n = left < room ? left : room;
+    memcpy(to, f->body + at, n);
+    if (f->from != NULL) {
+        (void)pthread_mutex_lock(&f->server->lock);
+        f->from->n_bytes = (int64_t)at + (int64_t)n;
+        (void)pthread_mutex_unlock(&f->server->lock);
+    }
+    return (ssize_t)n;
+}
+
+static void forget_fetched(void *user)
+{
+    fetched *f = user;
+    ll_free(f->body);
+    ll_free(f);
+}
+
+static struct MHD_Response *long_response(ll_request *r)
+{
+    fetched *f = ll_new(1, sizeof *f);
+    if (f == NULL) return NULL;
+    *f = (fetched){ r->server, r->from, r->reply.body, r->reply.n };
+    struct MHD_Response *made =
+        r->server->mhd->create_response_from_callback(f->n, PIECE, fetch, f, forget_fetched);
+    if (made == NULL) ll_free(f); /* the body stays the reply's */
+    return made;
+}
+
 static struct MHD_Response *response_of(ll_request *r)
 {
     const ll_mhd_library *mhd = r->server->mhd;
     ll_reply             *p = &r->reply;
     struct MHD_Response  *made =
-        p->reader != NULL ? mhd->create_response_from_callback(LL_MHD_SIZE_UNKNOWN, 4096, p->reader,
-                                                                p->body, p->reader_end)
+        p->n > PIECE && !p->fixed ? long_response(r)
+         : p->reader != NULL       ? mhd->create_response_from_callback(LL_MHD_SIZE_UNKNOWN, 4096,
+                                                                        p->reader, p->body, p->reader_end)
          : p->fixed || p->body == NULL
              ? mhd->create_response_from_buffer(p->n, p->body, LL_MHD_RESPMEM_PERSISTENT)
              : mhd->create_response_from_buffer_with_free_callback(p->n, p->body, ll_free);
@@ -250,7 +302,8 @@ static unsigned int send_reply(ll_request *r)
     if (r->reply.status == 0) ll_reply_problem(r, 500, LLAP_OK, "no answer was made");
     struct MHD_Response *made = response_of(r);
     if (made == NULL) return LL_MHD_NO;
-    phase(r, r->reply.reader != NULL ? LL_PHASE_WORK : LL_PHASE_REPLY, (int64_t)r->reply.n);
+    phase(r, r->reply.reader != NULL ? LL_PHASE_WORK : LL_PHASE_REPLY,
+          r->reply.n > PIECE ? 0 : (int64_t)r->reply.n);
     const unsigned int sent =
         mhd->queue_response(r->connection, (unsigned int)r->reply.status, made);
     mhd->destroy_response(made);
@@ -311,7 +364,7 @@ static void on_end(void *cls, struct MHD_Connection *c, void **slot, unsigned in
     phase(r, LL_PHASE_HEADER, 0);
     if (r->reply.reader != NULL && r->reply.body != NULL) r->reply.reader_end(r->reply.body);
     else if (!r->reply.fixed) ll_free(r->reply.body);
-    (void)atomic_fetch_sub(&s->body_bytes, (int64_t)r->room);
+    (void)atomic_fetch_sub(&s->body_bytes, (int64_t)r->room + r->n_held);
     (void)atomic_fetch_sub(&s->requests, 1);
     ll_free(r->body);
     ll_arena_deinit(&r->arena);

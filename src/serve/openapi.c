@@ -137,10 +137,20 @@ static void put_reply(ll_json_writer *w, const ll_route *r, int status)
 
 static void put_replies(ll_json_writer *w, const ll_route *r)
 {
-    static const char *const problem[] = { "application/problem+json", NULL };
+    static const char *const problem[] = { "application/problem+json", NULL }, *const page[] = {
+        "text/html", NULL
+    };
     ll_json_open(w, "responses", '{');
     if (r->made != 204) put_reply(w, r, 200);
     if (r->made != 0) put_reply(w, r, r->made);
+    ll_json_open(w, "414", '{'); /* libmicrohttpd's own, before anything is known of the request */
+    ll_json_put_string(w, "description", "the request line does not fit into max_header");
+    put_content(w, page, NULL);
+    ll_json_close(w, '}');
+    ll_json_open(w, "431", '{');
+    ll_json_put_string(w, "description", "the headers do not fit into max_header");
+    put_content(w, page, NULL);
+    ll_json_close(w, '}');
     ll_json_open(w, "default", '{');
     ll_json_put_string(w, "description", "what is wrong (RFC 9457)");
     ll_json_open(w, "content", '{');

@@ -30,6 +30,23 @@ ll_live *ll_live_of(ll_request *r, llap_status *st)
 
 /* ---- readings ---- */
 
+/* A stream remembers each of its series for ever. */
+static llap_status check_series(const ll_live *k, const llap_panel *p)
+{
+    const int64_t      most = k->server->o.max_series;
+    int64_t            n_vars = 0, n_new = 0, time;
+    llap_stream_counts c = { 0 };
+    while (llap_stream_variables(k->s)[n_vars] != NULL) n_vars++;
+    llap_stream_count(k->s, &c);
+    for (int64_t e = 0; e < p->n_entities; e++)
+        n_new += !llap_stream_newest(k->s, p->entity[e], &time);
+    return n_new == 0 || c.entities + n_new <= most / n_vars
+               ? LLAP_OK
+               : ll_fail(LLAP_ELIMIT,
+                         "%lld new entities beside %lld: a stream has at most %lld series",
+                         (long long)n_new, (long long)c.entities, (long long)most);
+}
+
 /* Times mean the same, and there is a variable of the stream. Locked. */
 static llap_status check_panel(const ll_live *k, const llap_panel *p)
 {
@@ -39,7 +56,7 @@ static llap_status check_panel(const ll_live *k, const llap_panel *p)
                        k->model_name);
     for (const char *const *name = llap_stream_variables(k->s); *name != NULL; name++)
         for (int64_t v = 0; v < p->n_vars; v++)
-            if (strcmp(p->var[v], *name) == 0) return LLAP_OK;
+            if (strcmp(p->var[v], *name) == 0) return check_series(k, p);
     return ll_fail(LLAP_EINVAL, "no column is a variable of the model, such as '%s'",
                    llap_stream_variables(k->s)[0]);
 }
@@ -213,6 +230,7 @@ static llap_status write_history(ll_request *r, const ll_live *k, const ll_axis 
     const char     *entity = ll_request_argument(r, "entity");
     int64_t         from = INT64_MIN, to = INT64_MAX;
     llap_status     st = read_most(r, &h->most);
+    if (st == LLAP_OK && h->most > LL_LARGE_ROWS) st = ll_request_large(r);
     if (st == LLAP_OK) st = read_time(axis, r, "from", &from);
     if (st == LLAP_OK) st = read_time(axis, r, "to", &to);
     if (st == LLAP_OK) st = ll_clock_writer_init(&clock, axis);

@@ -1,6 +1,7 @@
 /* What a request says: arguments, types, time. */
 #include "serve/request.h"
 
+#include "base/error.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -32,6 +33,31 @@ static int report(void *user, const llap_progress_event *e)
 llap_progress ll_request_progress(ll_request *r)
 {
     return (llap_progress){ .report = report, .user = r };
+}
+
+/* ---- what is held ---- */
+
+llap_status ll_request_large(ll_request *r)
+{
+    if (r->route->where != LL_BY_WRITER || r->is_large) return LLAP_OK;
+    r->is_large = !atomic_exchange(&r->server->large, true);
+    return r->is_large ? LLAP_OK
+                       : ll_fail(LLAP_EUNAVAILABLE, "another large request is at work: ask again");
+}
+
+/* Answers wait for their clients, so large ones count. */
+void ll_request_done(ll_request *r)
+{
+    llap_server  *s = r->server;
+    const int64_t n = r->reply.fixed || r->reply.n < LL_LARGE_BYTES ? 0 : (int64_t)r->reply.n;
+    if (r->is_large) atomic_store(&s->large, false);
+    r->is_large = false;
+    if (n > 0 && atomic_fetch_add(&s->body_bytes, n) + n > s->o.max_memory << 20) {
+        (void)atomic_fetch_sub(&s->body_bytes, n);
+        ll_reply_problem(r, 503, LLAP_EUNAVAILABLE, "too many bytes wait for their clients");
+    } else {
+        r->n_held = n;
+    }
 }
 
 /* ---- types ---- */

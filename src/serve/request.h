@@ -83,6 +83,8 @@ typedef struct ll_request {
     int64_t      most; /* bytes of a body */
     char        *body;
     size_t       n_body, room, n_swallowed, n_bytes; /* n_bytes: that came */
+    int64_t      n_held;   /* bytes of the answer that count among those of all bodies */
+    bool         is_large; /* it is the one large request of the writers */
     ll_reply     reply;
     atomic_bool  done; /* by a worker */
     int64_t      begun, deadline;
@@ -128,6 +130,12 @@ llap_status ll_body_read(ll_request *r, const ll_asked *asked, llap_read_opts *h
 llap_status ll_query_read(ll_request *r, const ll_asked *asked);
 /* The body unpacked, where it is gzip: it takes the place of what came. */
 llap_status ll_body_unpack(ll_request *r);
+/* Many writers wait for the store at once, and each may hold what it reads: of requests with more
+ * than this only one is worked on. LLAP_EUNAVAILABLE: there is one. */
+enum { LL_LARGE_BYTES = 4 << 20, LL_LARGE_ROWS = 100000 };
+llap_status ll_request_large(ll_request *r);
+void        ll_request_done(ll_request *r); /* by its worker */
+
 /* Its JSON, within limits. Caller owns *out. */
 llap_status ll_body_parse(ll_request *r, ll_json **out);
 /* Takes text [n] in the place of the body. */
@@ -141,6 +149,8 @@ llap_progress ll_request_progress(ll_request *r);
 /* LLAP_ELIMIT: more paths than are drawn at once. */
 llap_status ll_check_samples(int64_t samples);
 
+/* LLAP_ELIMIT: an answer of more rows than one may have; LLAP_ECANCELLED: its time is over. */
+llap_status ll_answer_check(const ll_request *r, const llap_answer *a);
 /* JSON, CSV or Arrow, as the client likes it. */
 llap_status ll_reply_answer(ll_request *r, const llap_answer *a);
 

@@ -193,8 +193,9 @@ struct llap_server {
     size_t n_openapi;
 
     atomic_bool           stopping, ended;
+    atomic_bool           large;      /* a large request is at work (ll_request_large) */
     atomic_int_least64_t  requests;   /* that began and were not yet answered */
-    atomic_int_least64_t  body_bytes; /* of all requests, held now */
+    atomic_int_least64_t  body_bytes; /* of all requests and large answers, held now */
     atomic_uint_least64_t number;     /* of requests, for the log */
 };
 

@@ -242,6 +242,14 @@ ll_live *ll_live_find(llap_server *s, const char *name)
     return k;
 }
 
+static ll_live *first_of(llap_server *s)
+{
+    (void)pthread_mutex_lock(&s->streams->lock);
+    ll_live *k = s->streams->first;
+    (void)pthread_mutex_unlock(&s->streams->lock);
+    return k;
+}
+
 static ll_live *add(llap_server *s, const char *name)
 {
     ll_live *k = ll_new(1, sizeof *k);
@@ -322,6 +330,9 @@ llap_status ll_live_model(llap_server *s, const char *name, const char *model, l
 
 static llap_status make_new(llap_server *s, const char *name, const char *model, ll_live **out)
 {
+    size_t n = 0;
+    for (const ll_live *other = first_of(s); other != NULL; other = other->next) n++;
+    if (n >= LL_STREAMS_MAX) return ll_fail(LLAP_ELIMIT, "there are %zu streams already", n);
     ll_live *k = add(s, name);
     if (k == NULL) return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
@@ -384,14 +395,6 @@ static void keep(llap_server *s, ll_live *k, bool now)
         st = ll_store_retain(s->streams->store, k->name, s->streams->keep, wall_clock(), NULL);
     if (st != LLAP_OK)
         ll_journal(s, LLAP_LOG_WARNING, "store", "%s: %s", k->name, llap_error_detail());
-}
-
-static ll_live *first_of(llap_server *s)
-{
-    (void)pthread_mutex_lock(&s->streams->lock);
-    ll_live *k = s->streams->first;
-    (void)pthread_mutex_unlock(&s->streams->lock);
-    return k;
 }
 
 static void *keeper(void *user)

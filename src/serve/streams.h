@@ -15,6 +15,8 @@
 
 #include <llapdiff/detect.h>
 
+enum { LL_STREAMS_MAX = 1000 };
+
 /* Rows of an append, as the store gave them. */
 typedef struct ll_arrival {
     struct ll_arrival *next;

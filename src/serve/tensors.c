@@ -356,7 +356,8 @@ llap_status ll_reply_tensors(ll_request *r, const llap_answer *a)
     ll_json_writer   w = { 0 };
     char            *text = NULL;
     size_t           n = 0;
-    llap_status      st = ll_columns_of(r, a, &all);
+    llap_status      st = ll_answer_check(r, a);
+    if (st == LLAP_OK) st = ll_columns_of(r, a, &all);
     if (st == LLAP_OK) st = ll_clock_writer_init(&clock, &a->axis);
     if (st != LLAP_OK) return st;
     ll_json_open(&w, NULL, '{');

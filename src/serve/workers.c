@@ -44,6 +44,7 @@ static void *work(void *user)
         const ll_mhd_library *mhd = r->server->mhd;
         const llap_status     st = answer(r);
         if (st != LLAP_OK) ll_reply_failure(r, st);
+        ll_request_done(r);
         (void)pthread_mutex_lock(&w->lock);
         w->n--;
         (void)pthread_mutex_unlock(&w->lock);
