@@ -68,6 +68,26 @@ static void dump_twice(const ll_json *j, int indent)
     ll_free(second);
 }
 
+/* A table, options and arrays of arrays, as requests have them. */
+static void try_tables(const ll_json *j, const char *path)
+{
+    char           text[64], *csv = NULL, *flat = NULL;
+    size_t         n = 0;
+    ll_json_counts c;
+    if (ll_json_text(j, path, text, sizeof text) == LLAP_OK) must(strlen(text) < sizeof text);
+    if (ll_json_csv(j, path, &csv, &n) == LLAP_OK) must(strlen(csv) == n && csv[n - 1] == '\n');
+    ll_free(csv);
+    if (ll_json_flat(j, path, &flat, &n, &c) == LLAP_OK && flat != NULL) {
+        ll_json             *again;
+        const ll_json_limits limits = { .n_bytes = SIZE_MAX, .n_values = 1 << 20, .depth = 2 };
+        must(ll_json_parse(flat, n, "flat", &limits, &again) == LLAP_OK);
+        must(ll_json_length(again, "") ==
+             c.strings + c.whole + c.reals + c.flags + c.nulls + c.objects);
+        ll_json_destroy(again);
+    }
+    ll_free(flat);
+}
+
 static void find_places(const uint8_t *data, size_t n, const char *path)
 {
     char *text = ll_strndup((const char *)data, n);
@@ -89,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static const char *const paths[] = { "", "a", "a.b", "train.batch", "[0]", "a[1].b" };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         try_getters(j, paths[i]);
+        try_tables(j, paths[i]);
         find_places(data, n, paths[i]);
     }
     dump_twice(j, 0);

@@ -136,7 +136,7 @@ typedef struct ll_json_counts {
     size_t strings, whole, reals, flags, nulls, objects;
 } ll_json_counts;
 
-/* The same values as one flat array, text. Caller owns *text (ll_free). */
+/* The same values as one flat array, text. Caller owns *text (ll_free). LLAP_EFORMAT: no array. */
 llap_status ll_json_flat(const ll_json *j, const char *path, char **text, size_t *n,
                          ll_json_counts *counts);
 

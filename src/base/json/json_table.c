@@ -34,10 +34,12 @@ static llap_status join(const ll_json *j, const char *name, char *out, size_t ro
 
 llap_status ll_json_text(const ll_json *j, const char *path, char *out, size_t room)
 {
-    const char *s = NULL;
-    bool        flag = false;
-    int64_t     whole = 0;
-    double      x = 0;
+    const char       *s = NULL;
+    bool              flag = false;
+    int64_t           whole = 0;
+    double            x = 0;
+    const llap_status there = ll_json_need(j, path);
+    if (there != LLAP_OK) return there;
     if (ll_json_string(j, path, &s) == LLAP_OK) {
         if (strlen(s) >= room) return ll_fail(LLAP_ELIMIT, "'%s': too long", path);
         snprintf(out, room, "%s", s);
@@ -223,7 +225,8 @@ llap_status ll_json_flat(const ll_json *j, const char *path, char **text, size_t
     *text = NULL;
     *n = 0;
     *counts = (ll_json_counts){ 0 };
-    const llap_status st = json_find(j, path, &array);
+    llap_status st = json_find(j, path, &array);
+    if (st == LLAP_OK && array == NULL) st = ll_json_need(j, path);
     if (st != LLAP_OK) return st;
     if (!json_is_array(array)) return json_fail_expected(j, path, "an array", array, NULL);
     ll_json_open(&w, NULL, '[');
