@@ -16,6 +16,7 @@ typedef struct world {
 
 static world w;
 
+#ifndef LLAP_TESTS_FOLDER_H
 static char folder[] = "/tmp/llap-serve-XXXXXX";
 
 /* A path in the test's own folder; the caller's until the next call but three. */
@@ -27,6 +28,7 @@ static inline const char *in_folder(const char *name)
     snprintf(path[i], sizeof path[i], "%s/%s", folder, name);
     return path[i];
 }
+#endif
 
 static inline char *read_all(const char *path, size_t *n)
 {
