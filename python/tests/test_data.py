@@ -3,11 +3,14 @@ import datetime
 import decimal
 import gc
 import pickle
+import subprocess
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 
 import llapdiff
@@ -216,6 +219,40 @@ def test_bad_data_is_one_line(kind):
     with pytest.raises(error, match=match) as caught:
         llapdiff.panel(make())
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "reader", "parquet", "folder", "dataset", "csv", "panel"])
+def test_packed_panels_are_those_of_the_program(kind, program, tmp_path):
+    rows = llapdiff.demo(entities=4, rows=120).to_pandas().sample(frac=1, random_state=1)
+    rows.to_csv(tmp_path / "rows.csv", index=False, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    rows = pd.read_csv(tmp_path / "rows.csv", parse_dates=["time"])
+    subprocess.run([program, "pack", tmp_path / "rows.csv", "-o", tmp_path / "expected.panel", "-q"], check=True)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    (tmp_path / "set").mkdir()
+    for i in range(3):
+        pq.write_table(table.slice(i * 200, 200), tmp_path / "set" / f"{i}.parquet")
+    data = {"pandas": rows, "csv": tmp_path / "rows.csv", "folder": tmp_path / "set",
+            "parquet": [tmp_path / "set" / f"{i}.parquet" for i in range(3)],
+            "dataset": pa.dataset.dataset(tmp_path / "set"), "panel": llapdiff.panel(rows),
+            "reader": pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=50))}[kind]
+    packed = llapdiff.pack(data, tmp_path / "made.panel", memory=16)
+    assert packed.n_rows == len(rows) and packed.entities == sorted(set(rows["entity"]))
+    expected = llapdiff.read(tmp_path / "expected.panel")
+    assert np.array_equal(packed.values, expected.values, equal_nan=True) and (packed.times == expected.times).all()
+    if kind == "csv":
+        assert (tmp_path / "made.panel").read_bytes() == (tmp_path / "expected.panel").read_bytes()
+
+
+def test_what_cannot_be_packed_leaves_nothing(tmp_path):
+    with pytest.raises(llapdiff.Error, match="grid"):
+        llapdiff.pack(ROWS, tmp_path / "made.panel", grid="1h")
+    with pytest.raises(llapdiff.FormatError, match="column 3 'x'"):
+        llapdiff.pack({**ROWS, "x": ["1", "2", "warm", "4"]}, tmp_path / "made.panel")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gird'"):
+        llapdiff.pack(ROWS, tmp_path / "made.panel", gird="1h")
+    assert list(tmp_path.iterdir()) == []
+    shards = llapdiff.pack(ROWS, tmp_path / "made", shard_rows=1 << 19)
+    assert (tmp_path / "made" / "index").exists() and shards.n_rows == 4
 
 
 def test_duplicate_times():

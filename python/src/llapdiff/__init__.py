@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._model import Model as Model, Sampler as Sampler, Trainer as Trainer, from_bytes as from_bytes
     from ._model import load as load, train as train
     from ._panel import Inspection as Inspection, Panel as Panel, demo as demo, inspect as inspect
-    from ._panel import panel as panel, read as read
+    from ._panel import pack as pack, panel as panel, read as read
     from ._progress import Event as Event
     from ._scores import Poles as Poles, Scores as Scores
     from ._table import Table as Table
@@ -40,7 +40,7 @@ _HOMES = {
              "OptionError", "OutOfMemoryError", "UnavailableError", "UnsupportedError", "UsageError", "features",
              "version"],
     "_model": ["Model", "Sampler", "Trainer", "from_bytes", "load", "train"],
-    "_panel": ["Inspection", "Panel", "demo", "inspect", "panel", "read"],
+    "_panel": ["Inspection", "Panel", "demo", "inspect", "pack", "panel", "read"],
     "_progress": ["Event"],
     "_scores": ["Poles", "Scores"],
     "_table": ["Table"],

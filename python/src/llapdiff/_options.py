@@ -14,6 +14,7 @@ from ._lib import check, ffi, lib, text
 
 _TABLES = {
     "read": (lib.llap_read_options, "llap_read_opts *"),
+    "pack": (lib.llap_pack_options, "llap_pack_opts *"),
     "demo": (lib.llap_synth_options, "llap_synth_sizes *"),
     "train": (lib.llap_train_options, "llap_train_opts *"),
     "forecast": (lib.llap_forecast_options, "llap_forecast_opts *"),

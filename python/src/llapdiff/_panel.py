@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _arrow
 from ._data import columns_of, columns_of_array, is_pandas, is_path
-from ._lib import check, ffi, lib, names, sink, take_text
+from ._lib import UnsupportedError, check, ffi, lib, names, sink, take_text
 from ._memory import view
 from ._options import Options
 from ._table import Axis, Table, Times, Words
@@ -254,6 +254,73 @@ def panel(data: Any, **options: Any) -> Panel:
     if isinstance(data, np.ndarray) and not data.dtype.names:
         return Panel.from_numpy(data, **options)
     return _from_stream(_arrow.stream(columns_of(data)), options)
+
+
+def pack(data: Any, to: str | os.PathLike[str], *, memory: int | None = None, shard_rows: int | None = None,
+         **options: Any) -> Panel:
+    """Sorts data of any size into a packed panel, the file `to` (with `shard_rows` a new folder), and opens it: its rows
+    are mapped, not read, so that they may be larger than memory.
+
+    `data` are paths of CSV or Parquet files (or a folder of Parquet), a `pyarrow.RecordBatchReader`, a
+    `pyarrow.dataset`, a DuckDB relation, or whatever `panel` takes. Streams are read once, batch by batch; what exceeds
+    `memory` (megabytes, 1000) is sorted on disk. Further options are those of `read`.
+
+    >>> import llapdiff, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "set.panel")
+    >>> llapdiff.pack({"id": ["b", "a", "a"], "time": [1, 2, 1], "x": [1.0, None, 3.0]}, path)
+    Panel: 2 entities, 1 variables, 3 rows, 67 % observed
+    """
+    where = os.fsencode(to)
+    if isinstance(data, np.ndarray) and not data.dtype.names:
+        data, options = Panel.from_numpy(data, **options), {}
+    with Options("pack", {"memory": memory, "shard_rows": shard_rows}) as how:
+        paths = _paths(data)
+        if paths and not all(map(_is_parquet, paths)):
+            texts = [ffi.new("char[]", os.fsencode(path)) for path in paths]
+            with Options("read", options) as reading:
+                reading.struct.log = sink()
+                check(lib.llap_panel_pack(ffi.new("char *[]", texts), len(texts), reading.struct, how.struct, where,
+                                          ffi.NULL))
+        else:
+            stream, kept = _stream(data)
+            try:
+                reading = Options("read", options)
+            except BaseException:
+                if stream.release:
+                    stream.release(stream)
+                raise
+            with reading:
+                reading.struct.log = sink()
+                check(lib.llap_panel_pack_arrow(stream, reading.struct, how.struct, where, ffi.NULL))
+            del kept
+    return read(to)
+
+
+def _paths(data: Any) -> list[str]:
+    """Of files and folders; [] of what is none."""
+    return [os.fspath(path) for path in ([data] if isinstance(data, (str, os.PathLike)) else data)] if is_path(data) else []
+
+
+def _is_parquet(path: str) -> bool:
+    if os.path.isdir(path):
+        return any(name.endswith(".parquet") for name in os.listdir(path))
+    return path.endswith(".parquet")
+
+
+def _stream(data: Any) -> tuple[Any, Any]:
+    """A struct ArrowArrayStream of the rows, and what owns it until it is released."""
+    if paths := _paths(data):
+        try:
+            import pyarrow.dataset
+        except ImportError:
+            raise UnsupportedError("Parquet files are read by pyarrow: pip install pyarrow") from None
+        data = pyarrow.dataset.dataset(paths[0] if len(paths) == 1 else paths, format="parquet")
+    if hasattr(data, "scanner"):  # a dataset of pyarrow: its batches as they are read
+        data = data.scanner().to_reader()
+    if hasattr(data, "__arrow_c_stream__") and not is_pandas(data):
+        taken = data.__arrow_c_stream__()
+        return _arrow.stream_of(taken), taken
+    return _arrow.stream(columns_of(data)), None
 
 
 def inspect(data: Any, **options: Any) -> Inspection:
