@@ -9,6 +9,9 @@ import pandas as pd
 # Workers find this file, for first_to_come.
 os.environ["PYTHONPATH"] = os.pathsep.join([os.environ.get("PYTHONPATH", ""), os.path.dirname(os.path.abspath(__file__))])
 
+# Read when Ray is imported: without clusters it listens on 127.0.0.1 alone, whatever the system.
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
+
 
 def first_to_come(marker):
     """Once, whoever asks first."""
@@ -22,10 +25,10 @@ def first_to_come(marker):
 class Dask:
     dies = "a process"
 
-    def __init__(self):
+    def __init__(self, workers=2):
         import distributed
 
-        self.cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
+        self.cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
                                                 dashboard_address=None)
         self.client = distributed.Client(self.cluster)
 
@@ -62,12 +65,12 @@ def _die_after(part, marker):
 class Spark:
     dies = "an executor"
 
-    def __init__(self):
+    def __init__(self, workers=2):
         os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
         from pyspark.sql import SparkSession
 
         self.home = tempfile.TemporaryDirectory()
-        builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+        builder = SparkSession.builder.master(f"local-cluster[{workers},1,1024]")
         for name, value in {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                             "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC",
                             "spark.driver.memory": "1g", "spark.task.maxFailures": "2",
@@ -117,13 +120,11 @@ class Spark:
 class Ray:
     dies = "a worker process"
 
-    def __init__(self):
-        # without clusters Ray listens on 127.0.0.1 alone, whatever the system
-        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
+    def __init__(self, workers=2):
         import ray
 
         self.ray, self.home = ray, tempfile.TemporaryDirectory(dir="/tmp")
-        ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=self.home.name,
+        ray.init(num_cpus=workers, include_dashboard=False, _temp_dir=self.home.name,
                  object_store_memory=200 << 20, log_to_driver=False, configure_logging=False)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars, context.default_hash_shuffle_parallelism = False, 4
