@@ -51,7 +51,7 @@ ll_init ll_kaiming(int64_t fan_in)
     return LL_INIT_NORMAL(sqrt(2.0 / (double)(fan_in > 0 ? fan_in : 1)));
 }
 
-ll_init ll_usual(int64_t fan_in)
+ll_init ll_init_usual(int64_t fan_in)
 {
     return LL_INIT_UNIFORM(1.0 / sqrt((double)(fan_in > 0 ? fan_in : 1)));
 }
@@ -61,8 +61,8 @@ ll_tensor *ll_pointwise(ll_graph *g, const char *name, ll_tensor *x, int64_t wid
     const int64_t in = ll_dim(x, -1);
     ll_scope_push(g, name);
     ll_tensor *w =
-        ll_param(g, "weight", LL_SHAPE(width, in, 1), kaiming ? ll_kaiming(in) : ll_usual(in));
-    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(width), ll_usual(in));
+        ll_param(g, "weight", LL_SHAPE(width, in, 1), kaiming ? ll_kaiming(in) : ll_init_usual(in));
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(width), ll_init_usual(in));
     ll_scope_pop(g);
     return ll_linear(g, x, ll_reshape(g, w, LL_SHAPE(width, in)), b);
 }
@@ -145,7 +145,7 @@ ll_tensor *ll_time_waves(ll_graph *g, ll_tensor *x, int64_t d, double scale, dou
 static ll_tensor *one_way(ll_graph *g, ll_tensor *x, int64_t h, int layer, bool back,
                           ll_tensor *first)
 {
-    const ll_init init = ll_usual(h);
+    const ll_init init = ll_init_usual(h);
     const char   *way = back ? "_reverse" : "";
     char          name[4][40];
     const char   *part[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
@@ -226,6 +226,17 @@ ll_tensor *ll_revin_undo(ll_graph *g, const ll_revin *r, ll_tensor *y)
 /* -------- heads -------- */
 
 static double level(int64_t k, int64_t q) { return ((double)k + 0.5) / (double)q; }
+
+ll_tensor *ll_head_numbers(ll_graph *g, ll_rival_head h, const char *name, ll_tensor *x,
+                           int64_t targets)
+{
+    ll_tensor *a = ll_nn_linear(g, name, x, (targets > 0 ? targets : 1) * h.p);
+    ll_shape   s = ll_shape_of(a);
+    if (a == NULL || targets == 0) return a;
+    s.dim[s.rank - 1] = targets;
+    s.dim[s.rank++] = h.p;
+    return ll_reshape(g, a, s);
+}
 
 ll_tensor *ll_head_answer(ll_graph *g, ll_rival_head h, ll_tensor *a)
 {

@@ -36,7 +36,7 @@ ll_tensor *ll_leaky_relu(ll_graph *g, ll_tensor *x, double a); /* 0 <= a < 1 */
 ll_tensor *ll_pointwise(ll_graph *g, const char *name, ll_tensor *x, int64_t width, bool kaiming);
 /* N(0, 2/fan_in), and the usual start. */
 ll_init ll_kaiming(int64_t fan_in);
-ll_init ll_usual(int64_t fan_in);
+ll_init ll_init_usual(int64_t fan_in);
 
 /* Batch norm over all axes but the last: eps 1e-5, weight, bias, states running_mean, running_var.
  * In training with the batch's own biased variance, and the states move on by 0.1. */
@@ -82,6 +82,10 @@ typedef struct ll_rival_head {
     int64_t p, q;
 } ll_rival_head;
 
+/* The numbers of each query x [..,d], of so many targets: [..,targets,p], or [..,p] where targets
+ * is 0. */
+ll_tensor *ll_head_numbers(ll_graph *g, ll_rival_head h, const char *name, ll_tensor *x,
+                           int64_t targets);
 ll_tensor *ll_head_answer(ll_graph *g, ll_rival_head h,
                           ll_tensor *a); /* [..,p] -> [..] or [..,q] */
 /* Masked squared error, or twice the mean pinball loss. y, m [..] */

@@ -30,7 +30,7 @@ static ll_tensor *xavier(ll_graph *g, const char *name, ll_tensor *x, int64_t wi
     const double in = (double)ll_dim(x, -1);
     return ll_nn_linear_from(g, name, x, width,
                              LL_INIT_UNIFORM(sqrt(6.0 / fmax(in + (double)width, 1.0))),
-                             ll_usual(ll_dim(x, -1)));
+                             ll_init_usual(ll_dim(x, -1)));
 }
 
 /* -------- where keys and values go -------- */
@@ -259,5 +259,5 @@ ll_tensor *ll_contiformer_decode(ll_graph *g, const ll_contiformer_config *cfg,
     u = attention(g, cfg, &(attended){ x, in->times, in->usable, u, in->query });
     u = ll_note(g, NULL, feed_forward(g, cfg, u));
     ll_scope_pop(g);
-    return ll_head_answer(g, cfg->head, ll_nn_linear(g, "head", u, cfg->head.p));
+    return ll_head_answer(g, cfg->head, ll_head_numbers(g, cfg->head, "head", u, cfg->targets));
 }

@@ -21,7 +21,9 @@ typedef struct ll_contiformer_config {
     int                 n_sub;   /* steps from node to node */
     bool                twice;   /* scores have the weights of the rule squared, as the authors' */
     double              dropout;
-    ll_rival_head       head;
+    int64_t             rows; /* consecutive ones that make a token; the caller groups them */
+    int64_t       targets;    /* an answer has an axis of them; 0: there is one, without an axis */
+    ll_rival_head head;
 } ll_contiformer_config;
 
 typedef struct ll_contiformer_in {
@@ -33,7 +35,8 @@ typedef struct ll_contiformer_in {
 /* -> [B,L,d]. Notes encoder.layer_stack.0 .., encoder.layer_stack.0.attention .. */
 ll_tensor *ll_contiformer_encode(ll_graph *g, const ll_contiformer_config *cfg,
                                  const ll_contiformer_in *in);
-/* encoded by the former -> [B,H] or [B,H,Q]. Notes decoder, decoder.attention. */
+/* encoded by the former -> [B,H] or [B,H,Q], [B,H,targets] or [B,H,targets,Q]. Notes decoder,
+ * decoder.attention. */
 ll_tensor *ll_contiformer_decode(ll_graph *g, const ll_contiformer_config *cfg,
                                  const ll_contiformer_in *in, ll_tensor *encoded);
 

@@ -71,7 +71,7 @@ static ll_tensor *last_projection(ll_graph *g, ll_tensor *x)
     const int64_t ch = ll_dim(x, 3);
     ll_scope_push(g, "output_projection2");
     ll_tensor *w = ll_param(g, "weight", LL_SHAPE(1, ch, 1), LL_INIT_ZERO);
-    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(1), ll_usual(ch));
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(1), ll_init_usual(ch));
     ll_scope_pop(g);
     return ll_linear(g, x, ll_reshape(g, w, LL_SHAPE(1, ch)), b);
 }

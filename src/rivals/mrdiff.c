@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static int stages_of(const ll_mrdiff_config *cfg)
+int ll_mrdiff_stages(const ll_mrdiff_config *cfg)
 {
     return cfg->kernels.n < LL_MRDIFF_STAGES ? cfg->kernels.n + 1 : LL_MRDIFF_STAGES;
 }
@@ -55,7 +55,7 @@ static ll_tensor *guess(ll_graph *g, const ll_mrdiff_config *cfg, ll_tensor *tre
 {
     const int64_t K = ll_dim(trend, 1);
     ll_tensor    *z = ll_nn_linear_from(g, "cond_projection", ll_transpose(g, trend), cfg->horizon,
-                                        LL_INIT_FILL(1.0 / (double)(K > 0 ? K : 1)), ll_usual(K));
+                                        LL_INIT_FILL(1.0 / (double)(K > 0 ? K : 1)), ll_init_usual(K));
     return ll_transpose(g, ll_note(g, "z", z));
 }
 
@@ -78,9 +78,9 @@ static void smoothed_part(ll_graph *g, ll_tensor **v, ll_tensor **m, int64_t ker
 static void trends_of(ll_graph *g, const ll_mrdiff_config *cfg, ll_tensor *x, ll_tensor **trend)
 {
     trend[0] = x;
-    for (int s = 1; s < stages_of(cfg); s++)
+    for (int s = 1; s < ll_mrdiff_stages(cfg); s++)
         trend[s] = smoothed(g, trend[s - 1], (int64_t)cfg->kernels.v[s - 1]);
-    ll_note(g, "x_trend_last", trend[stages_of(cfg) - 1]);
+    ll_note(g, "x_trend_last", trend[ll_mrdiff_stages(cfg) - 1]);
 }
 
 static ll_tensor *part_of(ll_graph *g, ll_tensor *x, int64_t i) /* x[i] */
@@ -102,12 +102,12 @@ ll_tensor *ll_mrdiff_loss(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrd
     trends_of(g, cfg, ll_revin_apply(g, &revin, in->x), trend);
     m[0] = my;
     v[0] = ll_mul(g, ll_revin_apply(g, &revin, y), my);
-    for (int s = 1; s < stages_of(cfg); s++) {
+    for (int s = 1; s < ll_mrdiff_stages(cfg); s++) {
         v[s] = v[s - 1];
         m[s] = m[s - 1];
         smoothed_part(g, &v[s], &m[s], (int64_t)cfg->kernels.v[s - 1]);
     }
-    for (int s = 0; s < stages_of(cfg); s++) {
+    for (int s = 0; s < ll_mrdiff_stages(cfg); s++) {
         ll_scope_pushf(g, "stages.%d", s);
         ll_tensor *t = part_of(g, noise->t, s);
         ll_tensor *eps = ll_transpose(g, part_of(g, noise->eps, s)); /* [B,H,C] */
@@ -117,14 +117,14 @@ ll_tensor *ll_mrdiff_loss(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrd
         ll_tensor *known =
             ll_mul(g, ll_mul(g, ll_affine(g, mix, -1.0, 1.0), m[s]), ll_sub(g, v[s], z));
         ll_tensor *y_t = ll_with_noise(g, &cfg->steps, t, v[s], eps);
-        ll_tensor *pred =
-            clean(g, cfg, in, y_t, ll_add(g, z, known), s + 1 < stages_of(cfg) ? v[s + 1] : NULL,
-                  ll_step_waves(g, t, cfg->steps.n, half, half - 1));
+        ll_tensor *pred = clean(g, cfg, in, y_t, ll_add(g, z, known),
+                                s + 1 < ll_mrdiff_stages(cfg) ? v[s + 1] : NULL,
+                                ll_step_waves(g, t, cfg->steps.n, half, half - 1));
         ll_note(g, "pred", ll_transpose(g, pred));
         ll_scope_pop(g);
         each[s] = ll_reshape(g, ll_nn_masked_mse(g, pred, v[s], m[s], LL_ALL_AXES), LL_SHAPE(1));
     }
-    ll_tensor *losses = ll_note(g, "losses", ll_concat(g, each, stages_of(cfg), 0));
+    ll_tensor *losses = ll_note(g, "losses", ll_concat(g, each, ll_mrdiff_stages(cfg), 0));
     return ll_reshape(g, ll_mean(g, losses, LL_ALL_AXES), LL_SCALAR);
 }
 
@@ -134,6 +134,30 @@ static ll_tensor *repeated(ll_graph *g, ll_tensor *x, int64_t n)
     const int64_t B = ll_dim(x, 0), r = ll_dim(x, 1), d = ll_dim(x, 2);
     ll_tensor    *all = ll_expand(g, ll_unsqueeze(g, x, 1), LL_SHAPE(B, n, r, d));
     return ll_reshape(g, all, LL_SHAPE(B * n, r, d));
+}
+
+ll_revin ll_mrdiff_guesses(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                           ll_tensor *z[LL_MRDIFF_STAGES])
+{
+    const ll_revin revin = ll_revin_of(g, in->x, in->m, false);
+    ll_tensor     *trend[LL_MRDIFF_STAGES];
+    trends_of(g, cfg, ll_revin_apply(g, &revin, in->x), trend);
+    for (int s = 0; s < ll_mrdiff_stages(cfg); s++) {
+        ll_scope_pushf(g, "stages.%d", s);
+        z[s] = guess(g, cfg, trend[s]);
+        ll_scope_pop(g);
+    }
+    return revin;
+}
+
+ll_tensor *ll_mrdiff_clean(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                           int stage, ll_tensor *y_t, ll_tensor *z, ll_tensor *coarse,
+                           ll_tensor *waves)
+{
+    ll_scope_pushf(g, "stages.%d", stage);
+    ll_tensor *x0 = clean(g, cfg, in, y_t, z, coarse, waves);
+    ll_scope_pop(g);
+    return ll_clamp(g, x0, -cfg->clip, cfg->clip);
 }
 
 /* The reverse process of a stage; noise [T + 1,N,C,H] */
@@ -159,7 +183,7 @@ ll_tensor *ll_mrdiff_sample(ll_graph *g, const ll_mrdiff_config *cfg, const ll_m
     ll_mrdiff_in   all = *in;
     if (in->side != NULL) all.side = repeated(g, in->side, n);
     trends_of(g, cfg, ll_revin_apply(g, &revin, in->x), trend);
-    for (int s = stages_of(cfg) - 1; s >= 0; s--) {
+    for (int s = ll_mrdiff_stages(cfg) - 1; s >= 0; s--) {
         ll_scope_pushf(g, "stages.%d", s);
         ll_tensor *z = repeated(g, guess(g, cfg, trend[s]), n);
         coarse = draw_stage(g, cfg, &all, z, coarse, part_of(g, noise, s));

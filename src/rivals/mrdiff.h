@@ -35,6 +35,17 @@ typedef struct ll_mrdiff_noise { /* of a step of training */
 ll_tensor *ll_mrdiff_loss(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
                           ll_tensor *y, ll_tensor *my, const ll_mrdiff_noise *noise);
 
+/* Sampling step by step, from the coarsest stage to the finest: the guesses z [B,H,C] of all
+ * stages, and what takes the finest result back to the units of x; and what the clean trend of a
+ * stage is taken to be, given the noisy one, its guess and the coarser result (NULL: it is the
+ * coarsest), [N,H,C] each; waves [1 or N,.] of the step. */
+int        ll_mrdiff_stages(const ll_mrdiff_config *cfg);
+ll_revin   ll_mrdiff_guesses(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                             ll_tensor *z[LL_MRDIFF_STAGES]);
+ll_tensor *ll_mrdiff_clean(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,
+                           int stage, ll_tensor *y_t, ll_tensor *z, ll_tensor *coarse,
+                           ll_tensor *waves);
+
 /* noise [S,T + 1,N,C,H], N = B samples: the start, then one for each step, the last not used.
  * -> [N,H,C] in the units of x. Notes stages.0.z .., stages.0.drawn .., x_trend_last. */
 ll_tensor *ll_mrdiff_sample(ll_graph *g, const ll_mrdiff_config *cfg, const ll_mrdiff_in *in,

@@ -42,16 +42,18 @@ ll_tensor *ll_neuralcde(ll_graph *g, const ll_neuralcde_config *cfg, const ll_ne
     }
     ll_note(g, "z", z);
     if (!cfg->query) {
-        const int64_t H = cfg->horizon;
-        ll_tensor    *a = ll_nn_linear(g, "linear", z, H * cfg->head.p);
-        return ll_head_answer(g, cfg->head, ll_reshape(g, a, LL_SHAPE(B, H, cfg->head.p)));
+        const int64_t H = cfg->horizon, n = cfg->targets > 0 ? cfg->targets : 1;
+        ll_tensor    *a = ll_nn_linear(g, "linear", z, H * n * cfg->head.p);
+        a = ll_reshape(
+            g, a, cfg->targets > 0 ? LL_SHAPE(B, H, n, cfg->head.p) : LL_SHAPE(B, H, cfg->head.p));
+        return ll_head_answer(g, cfg->head, a);
     }
     const int64_t H = ll_dim(in->query, 1);
     ll_tensor    *spread = ll_expand(g, ll_unsqueeze(g, z, 1), LL_SHAPE(B, H, cfg->hidden));
     ll_tensor    *both = ll_concat(g, (ll_tensor *[]){ spread, in->query }, 2, 2);
     ll_scope_push(g, "readout");
-    ll_tensor *a =
-        ll_nn_linear(g, "2", ll_relu(g, ll_nn_linear(g, "0", both, cfg->read)), cfg->head.p);
+    ll_tensor *a = ll_head_numbers(g, cfg->head, "2",
+                                   ll_relu(g, ll_nn_linear(g, "0", both, cfg->read)), cfg->targets);
     ll_scope_pop(g);
     return ll_head_answer(g, cfg->head, a);
 }

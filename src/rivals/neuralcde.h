@@ -18,6 +18,7 @@ typedef struct ll_neuralcde_config {
     bool          query;   /* the read-out is asked for each query, else it gives all at once */
     int64_t       horizon; /* those, where not */
     int64_t       read;    /* hidden width of the former */
+    int64_t       targets; /* an answer has an axis of them; 0: there is one, without an axis */
     ll_rival_head head;
 } ll_neuralcde_config;
 
@@ -36,7 +37,7 @@ typedef struct ll_neuralcde_in {
     ll_tensor *query;  /* [B,H,.], where the read-out is asked */
 } ll_neuralcde_in;
 
-/* -> [B,H] or [B,H,Q]. Notes z0, z_half, z. */
+/* -> [B,H] or [B,H,Q], [B,H,targets] or [B,H,targets,Q]. Notes z0, z_half, z. */
 ll_tensor *ll_neuralcde(ll_graph *g, const ll_neuralcde_config *cfg, const ll_neuralcde_in *in);
 
 #endif

@@ -102,6 +102,8 @@ static const ll_field tpatchgnn[] = {
     SMALL(ll_tpatchgnn_config, "transformer_layers", transformer_layers, 1, 64),
     SMALL(ll_tpatchgnn_config, "hops", hops, 1, 64),
     FLAG(ll_tpatchgnn_config, "convolution", convolution),
+    WHOLE(ll_tpatchgnn_config, "patches", patches, 1, WIDTH),
+    WHOLE(ll_tpatchgnn_config, "slots", slots, 0, WIDTH),
     REAL(ll_tpatchgnn_config, "dropout", dropout, 0, 0.99),
     HEAD(ll_tpatchgnn_config),
 };
@@ -115,6 +117,7 @@ static const ll_field contiformer[] = {
     SMALL(ll_contiformer_config, "nodes", n_nodes, 2, 3),
     SMALL(ll_contiformer_config, "steps", n_sub, 1, 1024),
     FLAG(ll_contiformer_config, "twice", twice),
+    WHOLE(ll_contiformer_config, "rows", rows, 1, 1024),
     REAL(ll_contiformer_config, "dropout", dropout, 0, 0.99),
     HEAD(ll_contiformer_config),
 };
@@ -162,11 +165,12 @@ static void dlinear_adapter(const ll_rival_data *d, ll_rival_config *c)
 
 static void patchtst_native(const ll_rival_data *d, ll_rival_config *c)
 {
-    const bool small = d->small || d->rhythm != LL_RIVAL_HOURLY;
-    const bool stays = d->rhythm == LL_RIVAL_STAYS;
+    const bool    small = d->small || d->rhythm != LL_RIVAL_HOURLY;
+    const bool    stays = d->rhythm == LL_RIVAL_STAYS || d->context < 32; /* two long patches */
+    const int64_t patch = !stays ? 16 : d->context < 4 ? d->context : 4;
     c->patchtst = (ll_patchtst_config){ .horizon = d->horizon,
-                                        .patch = stays ? 4 : 16,
-                                        .stride = stays ? 2 : 8,
+                                        .patch = patch,
+                                        .stride = patch > 1 ? patch / 2 : 1,
                                         .width = small ? 16 : 128,
                                         .ff = small ? 128 : 256,
                                         .n_heads = small ? 4 : 16,
@@ -180,10 +184,11 @@ static void patchtst_native(const ll_rival_data *d, ll_rival_config *c)
 static void patchtst_adapter(const ll_rival_data *d, ll_rival_config *c)
 {
     const int64_t quarter = d->context / 4 < 4 ? 4 : d->context / 4;
-    const int64_t patch = quarter < 16 ? quarter : 16;
+    const int64_t fits = quarter < d->context ? quarter : d->context;
+    const int64_t patch = fits < 16 ? fits : 16;
     c->patchtst = (ll_patchtst_config){ .horizon = d->horizon,
                                         .patch = patch,
-                                        .stride = patch / 2,
+                                        .stride = patch > 1 ? patch / 2 : 1,
                                         .width = 16,
                                         .ff = 32,
                                         .n_heads = 2,
@@ -229,6 +234,9 @@ static void timegrad_native(const ll_rival_data *d, ll_rival_config *c)
                                         .dilation_cycle = 2,
                                         .min_scale = 0.1,
                                         .steps = { 100, 1e-4, 0.1, LL_BETA_LINEAR } };
+    /* Lags that leave half of the context to read. */
+    ll_reals *l = &c->timegrad.lags;
+    while (l->n > 1 && 2.0 * l->v[l->n - 1] > (double)d->context) l->n--;
 }
 
 static void mtan_native(const ll_rival_data *d, ll_rival_config *c)
@@ -252,7 +260,10 @@ static void mtan_native(const ll_rival_data *d, ll_rival_config *c)
 
 static void tpatchgnn_native(const ll_rival_data *d, ll_rival_config *c)
 {
-    (void)d; /* it decides how long the patches are: 24 hours, 20 rows, 4 hours */
+    static const int64_t rows[] = {
+        [LL_RIVAL_HOURLY] = 24, [LL_RIVAL_DAILY] = 20, [LL_RIVAL_STAYS] = 4
+    };
+    const int64_t each = rows[d->rhythm];
     c->tpatchgnn = (ll_tpatchgnn_config){ .width = 64,
                                           .time_width = 10,
                                           .node_width = 10,
@@ -262,6 +273,7 @@ static void tpatchgnn_native(const ll_rival_data *d, ll_rival_config *c)
                                           .transformer_layers = 1,
                                           .hops = 1,
                                           .dropout = 0.1,
+                                          .patches = (d->context + each - 1) / each,
                                           .head = quantiles };
 }
 
@@ -275,7 +287,6 @@ static void tpatchgnn_adapter(const ll_rival_data *d, ll_rival_config *c)
 
 static void contiformer_native(const ll_rival_data *d, ll_rival_config *c)
 {
-    (void)d;
     c->contiformer = (ll_contiformer_config){ .width = 64,
                                               .inner = 256,
                                               .n_heads = 4,
@@ -284,6 +295,7 @@ static void contiformer_native(const ll_rival_data *d, ll_rival_config *c)
                                               .n_nodes = 2,
                                               .n_sub = 2,
                                               .dropout = 0.1,
+                                              .rows = d->context > 96 ? 4 : 1,
                                               .head = quantiles };
 }
 

@@ -115,16 +115,21 @@ static ll_tensor *reverse_step(ll_graph *g, const ll_timegrad_config *cfg, int64
     return ll_ancestral(g, &cfg->steps, t, x0, x, fresh);
 }
 
-ll_tensor *ll_timegrad_draw(ll_graph *g, const ll_timegrad_config *cfg, ll_timegrad_row *row)
+ll_tensor *ll_timegrad_cond(ll_graph *g, const ll_timegrad_config *cfg, ll_timegrad_row *row)
 {
-    const int64_t  N = ll_dim(row->seen, 0), D = ll_dim(row->seen, 1), T = cfg->steps.n;
-    const ll_shape one = LL_SHAPE(N, 1, D);
+    const ll_shape one = LL_SHAPE(ll_dim(row->seen, 0), 1, ll_dim(row->seen, 1));
     ll_tensor     *lagged = ll_div(g, row->lagged, row->scale);
     ll_tensor     *x = inputs_of(g, cfg, ll_unsqueeze(g, ll_transpose(g, lagged), 1),
                                  ll_reshape(g, row->seen, one), ll_unsqueeze(g, row->time, 1));
-    ll_tensor     *h = recurrent(g, cfg, x, row->state);
-    ll_tensor     *cond = ll_nn_linear(g, "proj", h, cfg->cond); /* [N,1,cond] */
-    x = ll_reshape(g, ll_slice(g, row->noise, 0, 0, 1), one);
+    return ll_nn_linear(g, "proj", recurrent(g, cfg, x, row->state), cfg->cond);
+}
+
+ll_tensor *ll_timegrad_draw(ll_graph *g, const ll_timegrad_config *cfg, ll_timegrad_row *row)
+{
+    const int64_t  T = cfg->steps.n;
+    const ll_shape one = LL_SHAPE(ll_dim(row->seen, 0), 1, ll_dim(row->seen, 1));
+    ll_tensor     *cond = ll_timegrad_cond(g, cfg, row);
+    ll_tensor     *x = ll_reshape(g, ll_slice(g, row->noise, 0, 0, 1), one);
     for (int64_t t = T - 1; t >= 0; t--)
         x = reverse_step(g, cfg, t, x, cond,
                          ll_reshape(g, ll_slice(g, row->noise, 0, T - t, 1), one));

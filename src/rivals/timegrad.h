@@ -58,6 +58,8 @@ typedef struct ll_timegrad_row {
     ll_tensor *state[LL_TIMEGRAD_LAYERS]; /* in; then out */
     ll_tensor *noise; /* [T + 1,N,D]: the start, then one for each step, the last not used */
 } ll_timegrad_row;
+/* The first half of drawing: what the row is given by, [N,1,cond]; row->state moves on. */
+ll_tensor *ll_timegrad_cond(ll_graph *g, const ll_timegrad_config *cfg, ll_timegrad_row *row);
 ll_tensor *ll_timegrad_draw(ll_graph *g, const ll_timegrad_config *cfg, ll_timegrad_row *row);
 
 /* All of it in one graph: noise [H,T + 1,N,D], N = B samples -> [N,H,D] */

@@ -22,7 +22,7 @@ static ll_tensor *taps(ll_graph *g, const char *name, ll_tensor *x, int64_t widt
     const int64_t in = ll_dim(x, 2), l = ll_dim(x, 1) - 2 * dilation;
     ll_scope_push(g, name);
     ll_tensor *w = ll_param(g, "weight", LL_SHAPE(width, in, 3), weight);
-    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(width), ll_usual(3 * in));
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(width), ll_init_usual(3 * in));
     ll_scope_pop(g);
     w = ll_reshape(g, ll_transpose(g, w), LL_SHAPE(width, 3 * in)); /* tap by tap */
     ll_tensor *part[3];
@@ -48,7 +48,7 @@ static ll_tensor *block(ll_graph *g, const ll_timegrad_config *cfg, int i, ll_te
     ll_tensor    *half[2] = { NULL, NULL };
     ll_tensor    *e = ll_nn_linear(g, "diffusion_projection", step, ch);
     ll_tensor    *v = ll_add(g, *x, ll_reshape(g, e, LL_SHAPE(ll_dim(e, 0), 1, ch)));
-    v = taps(g, "dilated_conv", ring(g, v, dilation), 2 * ch, dilation, ll_usual(3 * ch));
+    v = taps(g, "dilated_conv", ring(g, v, dilation), 2 * ch, dilation, ll_init_usual(3 * ch));
     v = ll_add(g, v, ll_pointwise(g, "conditioner_projection", c, 2 * ch, true));
     ll_split_axis(g, v, 2, 2, half);
     v = ll_mul(g, ll_sigmoid(g, half[0]), ll_tanh(g, half[1]));

@@ -91,8 +91,8 @@ static ll_tensor *graph_layer(ll_graph *g, const ll_tpatchgnn_config *cfg, int l
         all = ll_concat(g, (ll_tensor *[]){ all, u }, 2, 3);
     }
     ll_scope_pushf(g, "gconv.%d.mlp.mlp", layer);
-    ll_tensor *w = ll_param(g, "weight", LL_SHAPE(d, wide, 1, 1), ll_usual(wide));
-    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(d), ll_usual(wide));
+    ll_tensor *w = ll_param(g, "weight", LL_SHAPE(d, wide, 1, 1), ll_init_usual(wide));
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(d), ll_init_usual(wide));
     ll_scope_pop(g);
     return ll_relu(g, ll_linear(g, all, ll_reshape(g, w, LL_SHAPE(d, wide)), b));
 }
@@ -126,8 +126,8 @@ static ll_tensor *gathered(ll_graph *g, const ll_tpatchgnn_config *cfg, ll_tenso
     if (!cfg->convolution) /* index patch d + dim */
         return ll_nn_linear(g, "temporal_agg.0", ll_reshape(g, h, LL_SHAPE(B, N, M * d)), d);
     ll_scope_push(g, "temporal_agg.0");
-    ll_tensor *w = ll_param(g, "weight", LL_SHAPE(d, d, M), ll_usual(d * M));
-    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(d), ll_usual(d * M));
+    ll_tensor *w = ll_param(g, "weight", LL_SHAPE(d, d, M), ll_init_usual(d * M));
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(d), ll_init_usual(d * M));
     ll_scope_pop(g);
     return ll_linear(g, ll_reshape(g, ll_transpose(g, h), LL_SHAPE(B, N, d * M)),
                      ll_reshape(g, w, LL_SHAPE(d, d * M)), b);

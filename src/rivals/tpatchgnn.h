@@ -17,6 +17,8 @@ typedef struct ll_tpatchgnn_config {
     int           transformer_layers; /* in each layer */
     int           hops;
     bool          convolution; /* over the patches at the end, else a linear map */
+    int64_t       patches;     /* M, and L: the caller lays readings into them */
+    int64_t       slots;       /* 0: as many as training needs */
     double        dropout;
     ll_rival_head head;
 } ll_tpatchgnn_config;
