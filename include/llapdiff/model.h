@@ -72,6 +72,12 @@ typedef enum llap_train_glitches {
     LLAP_TRAIN_GLITCHES_KEEP, /* "keep": they are readings */
 } llap_train_glitches;
 
+typedef enum llap_train_rival_config {
+    LLAP_TRAIN_RIVAL_CONFIG_DEFAULT, /* native */
+    LLAP_TRAIN_RIVAL_CONFIG_NATIVE,  /* at its own strength */
+    LLAP_TRAIN_RIVAL_CONFIG_ADAPTER, /* the small form that the paper compared itself with */
+} llap_train_rival_config;
+
 typedef enum llap_train_diffusion {
     LLAP_TRAIN_DIFFUSION_DEFAULT,
     LLAP_TRAIN_DIFFUSION_NO,    /* "no", the default: quantile networks alone */
@@ -164,6 +170,14 @@ typedef struct llap_train_opts {
      * log and the model name the options that train the same; a state keeps what was chosen. NULL:
      * all are trained, and more than ten minutes are a warning */
     const char *budget;
+    /* Instead of anchors and networks of ours a published model, on the same windows, scales and
+     * split, with early stopping by CRPS: "dlinear", "patchtst", "mrdiff", "timegrad", "mtan",
+     * "tpatchgnn", "contiformer", "neuralcde", "csdi". steps, batch, lr and training (its "rival")
+     * are then its own. NULL: none */
+    const char *rival;
+    const char
+        *rival_options; /* JSON object, or text of one: its options by name; NULL: those of */
+    llap_train_rival_config rival_config;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

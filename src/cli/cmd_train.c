@@ -52,6 +52,9 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "profile" },
     { .table = llap_train_options, .option = "from", .arg = "MODEL" },
     { .table = llap_train_options, .option = "diffusion" },
+    { .table = llap_train_options, .option = "rival", .arg = "MODEL" },
+    { .table = llap_train_options, .option = "rival_config" },
+    { .table = llap_train_options, .option = "rival_options", .arg = "JSON" },
     { .table = llap_train_options, .option = "members" },
     { .table = llap_train_options, .option = "steps" },
     { .table = llap_train_options, .option = "batch" },
@@ -103,7 +106,7 @@ static void say_idle(const cli_common *common, const llap_train_opts *o)
     static const char *const idle[] = { "members", "steps", "batch", "view", "from", "lr" };
     bool                     any = false;
     const bool               stack = o->size == LLAP_TRAIN_SIZE_STACK;
-    if (common->quiet || (o->size != LLAP_TRAIN_SIZE_ANCHOR && !stack) ||
+    if (common->quiet || (o->size != LLAP_TRAIN_SIZE_ANCHOR && !stack) || o->rival != NULL ||
         o->profile == LLAP_TRAIN_PROFILE_REFERENCE || o->diffusion > LLAP_TRAIN_DIFFUSION_NO)
         return;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {

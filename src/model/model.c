@@ -77,6 +77,7 @@ void llap_model_destroy(llap_model *m)
     ll_joint_destroy(m->joint);
     ll_network_destroy(m->network);
     ll_stack_destroy(m->stack);
+    ll_rival_model_destroy(m->rival);
     ll_filling_destroy(m->filling);
     ll_free(m->training);
     ll_free(m->report);

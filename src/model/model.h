@@ -6,22 +6,24 @@
  *   joint_file.c joint laws in it
  *   stack_file.h the stack (src/stack) in the file
  *   fill_file.h  the filling (src/fill) in the file
+ *   rival.h      a published model in the file
  *   network.h    the container of the networks: configuration, sizes, tensors
  *   artefacts.h  the reference implementation's files
  *
  * May touch: base, base/json, base/time, base/rng, backend, graph, nn, data, data/windows,
- * anchor, anchor/chain, joint, networks, diffusion, residual, stack, fill. */
+ * anchor, anchor/chain, joint, networks, diffusion, residual, stack, fill, rivals, rivals/feed. */
 
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
- * networks (model/network.h). The `reference` profile has no anchors.
+ * networks (model/network.h). The `reference` profile has no anchors. A published model (rival.h)
+ * has neither anchors nor networks.
  *
  * The file is one safetensors file (base/safetensors.h). Metadata:
  *     llapdiff.format      "1"; a newer one is refused
  *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
  *                          training has seen, per target the numbers of its anchor, "network" or
- *                          "stack" (stack_file.h), "filling" (fill_file.h); the names of columns:
- *                          "known", "static"
+ *                          "stack" (stack_file.h), "rival" (rival.h, which is then the model
+ *                          alone), "filling" (fill_file.h); the names of columns: "known", "static"
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
@@ -61,6 +63,7 @@
 #include "fill/fill.h"
 #include "joint/joint.h"
 #include "model/network.h"
+#include "model/rival.h"
 #include "stack/stack.h"
 
 #include <llapdiff/model.h>
@@ -101,6 +104,7 @@ struct llap_model {
     ll_joint          *joint;    /* owned; NULL: no series moves with another */
     ll_network        *network;  /* owned; NULL: size `anchor` */
     ll_stack          *stack;    /* owned; NULL: none. Beside anchors, without networks */
+    ll_rival_model    *rival;    /* owned; NULL: none. Then there is nothing else */
     ll_filling        *filling;  /* owned; NULL: the anchors fill gaps, or networks */
     char              *training; /* JSON text, see above; owned (ll_free), NULL: not known */
     char              *report;   /* JSON text, of the training just made: stages, seconds, memory;

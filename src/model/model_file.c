@@ -20,15 +20,23 @@
 static llap_status check_size(const ll_json *j)
 {
     const char *size = NULL, *expected = LL_MODEL_SIZE_ANCHOR;
-    const bool  stack = ll_json_has(j, "stack");
+    const bool  stack = ll_json_has(j, "stack"), rival = ll_json_has(j, "rival");
     const bool  network = ll_json_has(j, "network") && !stack;
     if (stack) expected = LL_MODEL_SIZE_STACK;
+    if (rival) expected = LL_MODEL_SIZE_RIVAL;
     llap_status st = ll_json_string(j, "size", &size);
+    if (st == LLAP_OK && rival)
+        for (int i = 0; i < 3 && st == LLAP_OK; i++) {
+            static const char *const others[] = { "network", "stack", "filling" };
+            if (ll_json_has(j, others[i]))
+                st = ll_fail(LLAP_EFORMAT, "config: both 'rival' and '%s'", others[i]);
+        }
     if (st == LLAP_OK && network) st = ll_json_need(j, "network.size");
     if (st == LLAP_OK && network) st = ll_json_string(j, "network.size", &expected);
     if (st == LLAP_OK && strcmp(size, expected) != 0)
         st = ll_fail(LLAP_EFORMAT, "config: 'size': expected \"%s\"%s, found \"%s\"", expected,
                      network ? " as the networks have"
+                     : rival ? " as there is a rival"
                      : stack ? " as there is a stack"
                              : ", there are no networks",
                      size);
@@ -55,9 +63,9 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
     static const char *const keys[] = {
-        "size",  "axis",     "axis_unit", "unit",    "context",    "horizon",    "step",
-        "gap",   "observed", "anchors",   "parts",   "val_start",  "test_start", "network",
-        "stack", "known",    "static",    "filling", "part_times", "levels",     NULL
+        "size",     "axis",    "axis_unit",  "unit",      "context",    "horizon", "step",  "gap",
+        "observed", "anchors", "parts",      "val_start", "test_start", "network", "stack", "known",
+        "static",   "filling", "part_times", "levels",    "rival",      NULL
     };
     int         axis = -1;
     llap_status st = ll_json_keys(j, "", keys);
@@ -199,7 +207,10 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
                          .entity = (const char *const *)entity };
     llap_status    st = get_frame(config, &f);
     const size_t   found = ll_json_length(config, "anchors");
-    const bool     none = found == 0 && ll_json_has(config, "network");
+    const bool     rival = ll_json_has(config, "rival");
+    const bool     none = found == 0 && (rival || ll_json_has(config, "network"));
+    if (st == LLAP_OK && rival && found > 0)
+        st = ll_fail(LLAP_EFORMAT, "config: 'rival': it has no anchors, found %zu", found);
     if (st == LLAP_OK && (n_targets == 0 || (found != n_targets && !none)))
         st = ll_fail(LLAP_EFORMAT, "expected an anchor for each of %zu variables, found %zu",
                      n_targets, found);
@@ -301,6 +312,9 @@ static llap_status load_checked(const ll_tensors *t, llap_model **out)
     if (st == LLAP_OK && (*out)->anchor != NULL) st = ll_joint_load(t, *out);
     if (st == LLAP_OK && ll_json_has(config, "network"))
         st = get_network(t, config, *out, &n_network);
+    if (st == LLAP_OK && ll_json_has(config, "rival"))
+        st = ll_rival_load(t, config, (*out)->frame.n_targets, (*out)->frame.n_entities,
+                           &(*out)->rival, &n_network);
     if (st == LLAP_OK && ll_json_has(config, "stack"))
         st = ll_stack_load(t, config, &(*out)->frame, &(*out)->stack, &n_network);
     if (st == LLAP_OK && (*out)->stack != NULL) st = check_stack(config, *out);

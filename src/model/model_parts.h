@@ -11,6 +11,7 @@
 #define LL_MODEL_RUN_KEY "llapdiff.run"
 #define LL_MODEL_SIZE_ANCHOR "anchor" /* without networks; else ll_size_names */
 #define LL_MODEL_SIZE_STACK "stack"
+#define LL_MODEL_SIZE_RIVAL "rival"
 extern const char *const ll_model_axis_names[]; /* of ll_axis_kind, closed by NULL */
 
 static inline int64_t ll_model_n_anchors(const llap_model *m)

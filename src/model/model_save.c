@@ -33,7 +33,8 @@ static llap_status config_text(const llap_model *m, char **text)
     assert(!f->by_entity || f->part != NULL);
     ll_json_open(&w, NULL, '{');
     ll_json_put_string(&w, "size",
-                       m->stack != NULL     ? LL_MODEL_SIZE_STACK
+                       m->rival != NULL     ? LL_MODEL_SIZE_RIVAL
+                       : m->stack != NULL   ? LL_MODEL_SIZE_STACK
                        : m->network == NULL ? LL_MODEL_SIZE_ANCHOR
                                             : ll_size_names[m->network->config.size]);
     ll_json_put_string(&w, "axis", ll_model_axis_names[f->axis]);
@@ -65,6 +66,7 @@ static llap_status config_text(const llap_model *m, char **text)
     ll_json_close(&w, ']');
     if (m->network != NULL) ll_network_write_config(&w, m->network);
     if (m->stack != NULL) ll_stack_write(&w, m->stack);
+    if (m->rival != NULL) ll_rival_write(&w, m->rival);
     if (m->filling != NULL) ll_fill_write(&w, m->filling);
     ll_json_close(&w, '}');
     return ll_json_finish(&w, text, &n);
@@ -116,6 +118,7 @@ static llap_status write_model(const llap_model *m,
         st = ll_anchor_save(m->anchor[i], i, w);
     if (st == LLAP_OK) st = ll_joint_save(m->joint, w);
     if (st == LLAP_OK && m->network != NULL) st = ll_network_save(m->network, w);
+    if (st == LLAP_OK && m->rival != NULL) st = ll_rival_save(m->rival, w);
     ll_stack_tensors kept = { 0 };
     ll_fill_tensors  filled = { 0 };
     if (st == LLAP_OK && m->stack != NULL) st = ll_stack_save(m->stack, &m->frame, &kept, w);

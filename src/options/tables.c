@@ -30,6 +30,10 @@ static const char *const diffusion[] = {
     "", [LLAP_TRAIN_DIFFUSION_NO] = "no", [LLAP_TRAIN_DIFFUSION_TINY] = "tiny", [LLAP_TRAIN_DIFFUSION_SMALL] = "small", NULL,
 };
 
+static const char *const rival_configs[] = {
+    "", [LLAP_TRAIN_RIVAL_CONFIG_NATIVE] = "native", [LLAP_TRAIN_RIVAL_CONFIG_ADAPTER] = "adapter", NULL,
+};
+
 /* A model keeps them in this order. */
 #define OPTIONS llap_train_opts
 static const llap_option train_options[] = {
@@ -64,6 +68,9 @@ static const llap_option train_options[] = {
     OPTION_FLAG(link, "forecast entities jointly, where validation is better for it (slower)"),
     OPTION_TEXT(JSON, network, NULL, "further options of the networks, as an object, or a file that has them: \"network\": {...}"),
     OPTION_TEXT(JSON, training, NULL, "further options of how anchors and networks are trained, likewise"),
+    OPTION_TEXT(TEXT, rival, NULL, "a published model instead of ours: dlinear, patchtst, mrdiff, timegrad, mtan, tpatchgnn, contiformer, neuralcde, csdi"),
+    OPTION_WORD(rival_config, "native", rival_configs, "its options: native, at its own strength; adapter, the small form that the paper compared itself with"),
+    OPTION_TEXT(TEXT, rival_options, NULL, "further options of it, as a JSON object: {\"kernel\": 9}"),
     OPTION_ASIDE(TEXT, budget, NULL, 0, 0, NULL,
          "time that training may take here, such as 10m: a few steps are timed, and networks that do not fit are fewer, shorter or left out (default: all are trained)"),
     OPTION_ASIDE(FLAG, resume, NULL, 0, 0, NULL,

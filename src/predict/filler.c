@@ -2,6 +2,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
@@ -267,7 +268,7 @@ llap_status ll_fill_gaps(const ll_gap_cells *g, const ll_fill_gaps_opts *o, ll_p
 {
     static const ll_gap_grouping grouping[] = { LL_GAPS_BY_SERIES, LL_GAPS_BY_ENTITY,
                                                 LL_GAPS_TOGETHER };
-    assert(g->m->network != NULL && o->first >= 0 && o->n_samples > 0);
+    assert((g->m->rival != NULL || g->m->network != NULL) && o->first >= 0 && o->n_samples > 0);
     if (g->m->anchor == NULL) return ll_reference_fill(g, o, put, user, n_windows);
     filler f = { .g = g, .o = o, .C = g->m->frame.n_targets, .put = put, .user = user };
     ll_network_members_init(&f.n, g->m);
@@ -286,6 +287,13 @@ llap_status ll_fill_gaps(const ll_gap_cells *g, const ll_fill_gaps_opts *o, ll_p
     ll_gap_windows_deinit(&f.gaps);
     ll_panel_view_deinit(&f.view);
     return st;
+}
+
+llap_status ll_fill_can(const llap_model *m)
+{
+    if (m->rival == NULL || ll_rival_fills(&m->rival->task)) return LLAP_OK;
+    return ll_fail(LLAP_EUNSUPPORTED, "%s forecasts, but does not fill gaps",
+                   m->rival->task.kind->title);
 }
 
 int64_t ll_fill_first_point(const llap_model *m, ll_anchor_from from)

@@ -7,7 +7,8 @@
  * the windows.
  *
  * Models of the reference profile have no anchor: they draw on their own, with the latents of the
- * times at which something was read kept (docs/spec/model.md 6.4, 7.3). */
+ * times at which something was read kept (docs/spec/model.md 6.4, 7.3). So do the published models
+ * that fill, which look at those readings (docs/spec/rivals.md 13). */
 #ifndef LL_PREDICT_FILLER_H
 #define LL_PREDICT_FILLER_H
 
@@ -44,13 +45,16 @@ typedef void (*ll_put_filled_cell)(void *user, const ll_filled_cell *cell);
 llap_status ll_fill_gaps(const ll_gap_cells *g, const ll_fill_gaps_opts *o, ll_put_filled_cell put,
                          void *user, size_t *n_windows);
 
-/* The same of a model of the reference profile. */
+/* The same of a model of the reference profile, or of a published one that fills. */
 llap_status ll_reference_fill(const ll_gap_cells *g, const ll_fill_gaps_opts *o,
                               ll_put_filled_cell put, void *user, size_t *n_windows);
 
 /* The point at which the networks of a model take over from the anchor, 0 where they have none; -1:
  * they do not fill. */
 int64_t ll_fill_first_point(const llap_model *m, ll_anchor_from from);
+
+/* Can the model fill gaps at all? LLAP_EUNSUPPORTED names it. */
+llap_status ll_fill_can(const llap_model *m);
 
 /* Most windows of one imputation that networks answer, and samples of a cell. */
 enum { LL_FILL_WINDOWS = 2048, LL_FILL_SAMPLES = 48 };

@@ -1,4 +1,5 @@
-/* Gaps filled by a model of the reference profile: its forecaster, with what was read kept. */
+/* Gaps filled by a model of the reference profile, or a published one: its forecaster, with what
+ * was read kept. */
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -89,7 +90,9 @@ llap_status ll_reference_fill(const ll_gap_cells *g, const ll_fill_gaps_opts *o,
 {
     enum { AT_ONCE = 16 };
     filling                   f = { .g = g, .o = o, .put = put, .user = user };
-    const bool                joint = ll_reference_joint(&g->m->network->config);
+    const bool                rival = g->m->rival != NULL;
+    const bool                joint = !rival && ll_reference_joint(&g->m->network->config);
+    const ll_backend         *backend = o->backend != NULL ? o->backend : &ll_backend_cpu;
     const ll_gap_windows_opts where = { .grouping = joint ? LL_GAPS_TOGETHER : LL_GAPS_BY_ENTITY,
                                         .from = o->from,
                                         .most = o->most };
@@ -98,8 +101,8 @@ llap_status ll_reference_fill(const ll_gap_cells *g, const ll_fill_gaps_opts *o,
     if (st == LLAP_OK) st = ll_gap_windows_init(&f.gaps, g->m, g->p, g->asked, &where);
     if (n_windows != NULL) *n_windows = f.gaps.n_all;
     if (st == LLAP_OK)
-        st = ll_reference_forecaster(g->m, g->p, var,
-                                     o->backend != NULL ? o->backend : &ll_backend_cpu, &f.f);
+        st = rival ? ll_rival_forecaster(g->m, g->p, backend, &f.f)
+                   : ll_reference_forecaster(g->m, g->p, var, backend, &f.f);
     for (size_t i = 0; i < f.gaps.n && st == LLAP_OK; i += AT_ONCE)
         st = fill_some(&f, i, f.gaps.n - i < AT_ONCE ? f.gaps.n - i : AT_ONCE);
     ll_forecaster_deinit(&f.f);

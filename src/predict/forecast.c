@@ -297,6 +297,7 @@ static llap_status answer(const llap_sampler *s, const llap_panel *p, const llap
 /* Where the anchor answers alone, its laws are known exactly. */
 static bool from_networks(const llap_model *m)
 {
+    if (m->rival != NULL) return true;
     return m->network != NULL && m->network->config.features.answer_source != LL_ANSWER_BY_ANCHOR;
 }
 

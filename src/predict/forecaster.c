@@ -83,8 +83,9 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
                                 const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out)
 {
-    assert(m->network != NULL || m->anchor != NULL);
-    const llap_status st = m->stack != NULL     ? ll_stack_forecaster(m, p, var, backend, kept, out)
+    assert(m->rival != NULL || m->network != NULL || m->anchor != NULL);
+    const llap_status st = m->rival != NULL     ? ll_rival_forecaster(m, p, backend, out)
+                           : m->stack != NULL   ? ll_stack_forecaster(m, p, var, backend, kept, out)
                            : m->network == NULL ? ll_anchor_forecaster(m, p, var, out)
                            : m->anchor == NULL  ? ll_reference_forecaster(m, p, var, backend, out)
                                                 : ll_network_forecaster(m, p, backend, kept, out);

@@ -111,6 +111,11 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
+/* A published model: paths, as many as are asked for. Of one that answers with quantiles they have
+ * the law itself at each query, and neighbouring queries have ranks that go together. Where a
+ * window keeps what is observed, models that can fill around it do. As above. */
+llap_status ll_rival_forecaster(const llap_model *m, const llap_panel *p, const ll_backend *backend,
+                                ll_forecaster *out);
 /* The stack of a model on its anchors: paths of the anchors with the stack's margins, so that their
  * order in time stays, or goes by the diffusion networks (predict/stack_draws.h). As above. */
 llap_status ll_stack_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,

@@ -458,6 +458,7 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     *out = NULL;
     llap_status st = llap_options_resolve(llap_impute_options(), given, &o, sizeof o);
     if (st == LLAP_OK) st = ll_check_axis(m, panel);
+    if (st == LLAP_OK) st = ll_fill_can(m);
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     if (st == LLAP_OK)

@@ -2,7 +2,7 @@
  * (forecasters).
  *
  *   forecaster.h                whatever can be scored; forecaster_anchor.c, forecaster_network.c,
- *                               forecaster_reference.c
+ *                               forecaster_reference.c, forecaster_rival.c
  *   forecast.c                  llap_forecast and the sampler handle
  *   components.h                what forecasts are made of
  *   network_members.h           the networks of a model, and who answers
@@ -16,10 +16,11 @@
  *   scenarios.h                 other known inputs in the place of the data's
  *   totals.h, joint_draws.h     sums over entities; draws that go together
  *   outside.h                   answers where training has not been
+ *   rivals/                     published models: windows and answers
  *   view/                       a panel as a model sees it, and what is asked
  *   tables/                     answers, their numbers, times that people write
  *   compare.h, device.h         is the data like training's; where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, model,
- * predict/tables, predict/view. */
+ * rivals, rivals/feed, predict/tables, predict/view, predict/rivals. */

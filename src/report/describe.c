@@ -18,7 +18,8 @@ static int64_t n_parameters(const ll_network *n)
 static const char *who_answers(const llap_model *m)
 {
     static const char *const who[] = { "networks", "anchor", "both" };
-    assert(m->network != NULL || m->anchor != NULL);
+    assert(m->rival != NULL || m->network != NULL || m->anchor != NULL);
+    if (m->rival != NULL) return who[LL_ANSWER_BY_NETWORKS];
     if (m->stack != NULL && (m->stack->weight[0] < 1 || m->stack->diffusion.weight > 0))
         return "stack";
     if (m->stack != NULL) return who[LL_ANSWER_BY_ANCHOR];
@@ -92,6 +93,12 @@ static llap_description_info info_of(const llap_model *m)
                                 .statics = f->statics };
     if (m->network != NULL) add_network(m->network, &d);
     if (m->stack != NULL) d.size = "stack";
+    if (m->rival != NULL) {
+        d.size = "rival";
+        d.profile = m->rival->task.kind->name;
+        d.n_members = 1;
+        d.n_parameters = ll_rival_model_parameters(m->rival);
+    }
     return d;
 }
 

@@ -169,6 +169,10 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
         ll_json_put_int(w, "parameters", f->n_parameters);
         ll_network_write_config(w, d->m->network);
     }
+    if (d->m->rival != NULL) {
+        ll_json_put_int(w, "parameters", f->n_parameters);
+        ll_rival_write(w, d->m->rival);
+    }
     if (d->m->stack != NULL) ll_stack_write(w, d->m->stack);
     if (d->m->filling != NULL) ll_fill_write(w, d->m->filling);
     /* What its training was told and chose, a --config file for another one like it; how it went.
@@ -205,6 +209,22 @@ static void network_text(FILE *out, const llap_description_info *d)
             d->steps_gathered ? " gathered" : "");
     if (d->n_steps != d->steps_asked) fprintf(out, " of %lld asked for", (long long)d->steps_asked);
     fputc('\n', out);
+}
+
+/* A published model: what it sees of a window, and by what options. */
+static void rival_text(FILE *out, const ll_rival_model *r, const llap_description_info *d)
+{
+    const ll_rival_task *k = &r->task;
+    fprintf(out, "%s, a published model: %lld parameters; %lld rows%s to %lld ahead, ",
+            k->kind->title, (long long)d->n_parameters, (long long)k->data.context,
+            ll_rival_on_grid(k) ? " on the grid of steps" : "", (long long)k->data.horizon);
+    if (k->vars > k->targets)
+        fprintf(out, "%lld other variable%s; ", (long long)(k->vars - k->targets),
+                k->vars - k->targets == 1 ? "" : "s");
+    if (ll_rival_draws(k)) fprintf(out, "answers by draws\n");
+    else if (ll_rival_members(k) > 1)
+        fprintf(out, "answers with %lld quantiles\n", (long long)ll_rival_members(k));
+    else fprintf(out, "answers with a point\n");
 }
 
 static void answers_text(FILE *out, const llap_model *m)
@@ -363,6 +383,7 @@ static void describe_text(FILE *out, const llap_description *d)
                 "there on\n",
                 show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
+    if (m->rival != NULL) rival_text(out, m->rival, f);
     if (m->network != NULL && m->anchor != NULL && m->stack == NULL) answers_text(out, m);
     if (m->stack != NULL) stack_text(out, m->stack);
     if (m->filling != NULL) filling_text(out, m->filling);

@@ -170,6 +170,8 @@ static llap_status no_target(const llap_model *m, const char *name)
 static llap_status check_ask(const llap_model *m, const llap_pole_opts *o)
 {
     if (o->target != NULL && ll_model_target(m, o->target) < 0) return no_target(m, o->target);
+    if (m->rival != NULL)
+        return ll_fail(LLAP_EUNSUPPORTED, "a model of %s has no poles", m->rival->task.kind->title);
     if (m->network == NULL && (o->entity != NULL || o->at != NULL))
         return ll_fail(LLAP_EINVAL,
                        "%s: a history moves the poles of networks, which this model "

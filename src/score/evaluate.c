@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time/civil.h"
 #include "predict/device.h"
+#include "predict/filler.h"
 #include "predict/forecaster.h"
 #include "predict/pool.h"
 #include "predict/view/frame.h"
@@ -433,6 +434,7 @@ static llap_status score(const llap_model *m, const llap_panel *panel,
     int64_t         n_glitches = 0;
     llap_status     st = check_ask(m, panel, o, &e, &look);
     if (st == LLAP_OK && e.impute) st = check_filling(given);
+    if (st == LLAP_OK && e.impute) st = ll_fill_can(m);
     if (st != LLAP_OK) return st;
     int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);

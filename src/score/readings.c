@@ -125,6 +125,17 @@ static ll_score_scale scale_of_network(const ll_network *n, int64_t entity, int6
                              .clip = (double)LL_SCALING_DEFAULT.clip };
 }
 
+/* Of a published model, [entities + 1,variables], targets first. */
+static ll_score_scale scale_of_rival(const ll_rival_model *r, int64_t entity, int64_t target)
+{
+    const int64_t row = entity < 0 ? r->n_entities : entity, at = row * r->task.vars + target;
+    return (ll_score_scale){ .mean = (double)r->mean[at],
+                             .sd = (double)r->sd[at],
+                             .lo = -INFINITY,
+                             .hi = INFINITY,
+                             .clip = (double)LL_SCALING_DEFAULT.clip };
+}
+
 llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_scale **out)
 {
     const int64_t n = p->n_entities;
@@ -133,8 +144,9 @@ llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_s
     for (int64_t e = 0; e < n; e++) {
         const int64_t known = ll_model_entity_of(m, p, e);
         for (int64_t k = 0; k < m->frame.n_targets; k++)
-            (*out)[k * n + e] = m->anchor != NULL ? scale_of_chain(m->anchor[k]->chain, known)
-                                                  : scale_of_network(m->network, known, k);
+            (*out)[k * n + e] = m->rival != NULL    ? scale_of_rival(m->rival, known, k)
+                                : m->anchor != NULL ? scale_of_chain(m->anchor[k]->chain, known)
+                                                    : scale_of_network(m->network, known, k);
     }
     return LLAP_OK;
 }

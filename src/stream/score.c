@@ -158,8 +158,10 @@ llap_status ll_scored_init(ll_scored *s, const llap_model *m, const llap_panel *
     const size_t C = (size_t)m->frame.n_targets, R = (size_t)p->n_rows;
     *s = (ll_scored){ 0 };
     if (m->anchor == NULL)
-        return ll_fail(LLAP_EUNSUPPORTED, "a model of the reference profile has no law of a single "
-                                          "reading: detect with one of the default profile");
+        return ll_fail(LLAP_EUNSUPPORTED,
+                       "a model of %s has no law of a single reading: detect with one of the "
+                       "default profile",
+                       m->rival != NULL ? m->rival->task.kind->title : "the reference profile");
     llap_status st = ll_target_series_init(&s->series, m, p, var, LL_SERIES_CONVERTED);
     s->row = ll_new(R, C * sizeof *s->row);
     s->law = ll_new(R, C * sizeof *s->law);

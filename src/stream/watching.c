@@ -27,8 +27,10 @@ llap_status ll_stream_watch_create(const llap_model *m, const ll_detect_how *how
 {
     *out = NULL;
     if (m->anchor == NULL)
-        return ll_fail(LLAP_EUNSUPPORTED, "a model of the reference profile has no law of a single "
-                                          "reading: watch with one of the default profile");
+        return ll_fail(LLAP_EUNSUPPORTED,
+                       "a model of %s has no law of a single reading: watch with one of the "
+                       "default profile",
+                       m->rival != NULL ? m->rival->task.kind->title : "the reference profile");
     ll_stream_watch *w = ll_new(1, sizeof *w);
     if (w == NULL) return LLAP_ENOMEM;
     w->how = *how;

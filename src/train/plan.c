@@ -13,6 +13,7 @@
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
 #include "predict/view/span.h"
+#include "rivals/options.h"
 #include "train/holidays.h"
 #include "train/parts.h"
 #include "train/run/budget.h"
@@ -240,6 +241,47 @@ static llap_status check_budget(const llap_train_opts *o, bool reference)
     return st;
 }
 
+/* What a published model does not have. */
+static llap_status choose_rival(const llap_train_opts *o, ll_train_plan *l)
+{
+    const struct {
+        bool        given;
+        const char *name;
+    } of_ours[] = {
+        { l->reference, "profile" },
+        { o->size != LLAP_TRAIN_SIZE_DEFAULT, "size" },
+        { o->diffusion > LLAP_TRAIN_DIFFUSION_NO, "diffusion" },
+        { o->view != LLAP_TRAIN_VIEW_AUTO, "view" },
+        { o->members > 1, "members" },
+        { o->from != NULL, "from" },
+        { o->network != NULL, "network" },
+        { o->kind != NULL && strcmp(o->kind, "auto") != 0, "kind" },
+        { o->min != NULL, "min" },
+        { o->max != NULL, "max" },
+        { o->link != 0, "link" },
+        { o->no_climate != 0, "no_climate" },
+        { o->periods != NULL, "periods" },
+        { o->glitches != LLAP_TRAIN_GLITCHES_DEFAULT, "glitches" },
+        { o->known != NULL, "known" },
+        { o->statics != NULL && strcmp(o->statics, "none") != 0, "static" },
+        { o->holidays != NULL, "holidays" },
+        { o->budget != NULL, "budget" },
+    };
+    if (o->rival == NULL && o->rival_options != NULL)
+        return ll_fail(LLAP_EOPTION, "rival_options: there is no `rival`");
+    if (o->rival == NULL) return LLAP_OK;
+    if ((l->rival = ll_rival_named(o->rival)) == NULL)
+        return ll_fail(LLAP_EOPTION,
+                       "rival: expected dlinear, patchtst, mrdiff, timegrad, mtan, tpatchgnn, "
+                       "contiformer, neuralcde or csdi, found '%s'",
+                       ll_text_show(o->rival).text);
+    for (size_t i = 0; i < sizeof of_ours / sizeof *of_ours; i++)
+        if (of_ours[i].given)
+            return ll_fail(LLAP_EOPTION, "%s: a published model does not have this option",
+                           of_ours[i].name);
+    return LLAP_OK;
+}
+
 /* Also after a failure *l is the caller's to deinit. */
 llap_status ll_train_plan_init(const llap_panel *p, const llap_train_opts *o, ll_train_plan *l)
 {
@@ -255,9 +297,10 @@ llap_status ll_train_plan_init(const llap_panel *p, const llap_train_opts *o, ll
                        "shares: cannot be given with parts, which assigns the entities");
     llap_status st = LLAP_OK;
     if (o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
+    if (st == LLAP_OK) st = choose_rival(o, l);
     if (st == LLAP_OK) st = check_budget(o, l->reference);
-    if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
-    if (st == LLAP_OK && o->inputs != NULL && l->size != LL_TRAIN_STACK)
+    if (st == LLAP_OK && !l->reference && l->rival == NULL) st = choose_size(o->size, &l->size);
+    if (st == LLAP_OK && o->inputs != NULL && l->size != LL_TRAIN_STACK && l->rival == NULL)
         st = ll_fail(LLAP_EOPTION, "inputs: only size stack looks at some of the variables");
     l->diffusion = o->diffusion > LLAP_TRAIN_DIFFUSION_NO;
     l->networks = o->diffusion == LLAP_TRAIN_DIFFUSION_TINY ? LL_SIZE_TINY : LL_SIZE_SMALL;
@@ -305,12 +348,15 @@ llap_status ll_train_plan_read(ll_train_plan *l, const ll_json *config)
     const bool alone = !l->reference && l->size < 0 && !l->diffusion;
     l->recipe = (ll_recipe){ .profile = l->reference ? LL_PROFILE_REFERENCE : LL_PROFILE_DEFAULT,
                              .alone = alone,
+                             .rival = l->rival != NULL,
                              .stacked = !l->reference && l->size == LL_TRAIN_STACK,
                              .stack = LL_RECIPE_STACK,
                              .anchor = ll_recipe_anchor_usual(),
                              .networks = { LL_RECIPE_MARGINS } };
     if (alone && config != NULL && ll_json_has(config, "network"))
         return ll_json_fail(config, "network", "a model of size %s has no networks",
-                            l->recipe.stacked ? "stack" : "anchor");
+                            l->recipe.rival     ? "rival"
+                            : l->recipe.stacked ? "stack"
+                                                : "anchor");
     return ll_recipe_read(config, &l->recipe);
 }

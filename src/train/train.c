@@ -13,6 +13,7 @@
 #include "train/networks.h"
 #include "train/plan.h"
 #include "train/reference/reference.h"
+#include "train/rivals/rivals.h"
 #include "train/run/budget.h"
 #include "train/run/config.h"
 #include "train/run/recipe.h"
@@ -230,8 +231,9 @@ static llap_status train(const llap_panel *panel, llap_train_opts *o, const ll_j
     l.recipe.anchor.one_climate = panel->whole != NULL;
     if (st == LLAP_OK) st = meet_ranks(panel, o, config, &l);
     if (st == LLAP_OK)
-        st = l.reference ? ll_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
-                         : train_default(panel, o, config, &l, out);
+        st = l.rival != NULL ? ll_rival_train(panel, o, config, &l.frame, l.var, l.backend, out)
+             : l.reference   ? ll_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
+                             : train_default(panel, o, config, &l, out);
     ll_train_plan_deinit(&l);
     return st;
 }
@@ -244,7 +246,8 @@ llap_status ll_train_check(const llap_panel *panel, const llap_train_opts *o)
     ll_train_plan   l;
     llap_status     st = ll_panel_verify_all(panel);
     if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
-    if (st == LLAP_OK) st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
+    if (st == LLAP_OK && all.rival == NULL)
+        st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
     if (st == LLAP_OK) {
         st = ll_train_plan_init(some == NULL ? panel : some, &all, &l);
         if (st == LLAP_OK) st = ll_train_plan_read(&l, config);
@@ -263,7 +266,8 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     *out = NULL;
     llap_status st = ll_panel_verify_all(panel);
     if (st == LLAP_OK) st = ll_train_config(o, &all, &config);
-    if (st == LLAP_OK) st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
+    if (st == LLAP_OK && all.rival == NULL)
+        st = ll_train_sample(panel, &all, LL_SAMPLE_LIMITS, &some);
     if (st == LLAP_OK) st = train(some == NULL ? panel : some, &all, config, out);
     if (st == LLAP_OK && some != NULL) st = ll_train_widen(*out, panel, some);
     if (st != LLAP_OK) {

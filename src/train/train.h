@@ -12,12 +12,12 @@
  *   fill_choice.h     do networks fill them?
  *   trainer.c         the public handle
  *
- * Inside it: run (the loop of every stage), stack (quantile networks around the anchors) and
- * reference (the paper's stages).
+ * Inside it: run (the loop of every stage), stack (quantile networks around the anchors),
+ * reference (the paper's stages) and rivals (published models).
  * May touch: ranks, base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, anchor/chain, joint, networks, diffusion, residual, stack,
- * fill, model, predict, predict/view, score, train/run, train/reference,
- * train/stack. */
+ * fill, rivals, rivals/feed, model, predict, predict/view, score, train/run, train/reference,
+ * train/stack, train/rivals. */
 
 /* llap_train and what llap_trainer needs of it. */
 #ifndef LL_TRAIN_TRAIN_H

@@ -248,10 +248,11 @@ static int64_t days_between(const llap_model *m, int64_t n_cells)
     enum { MOST = 1024 };
     if (ll_fill_first_point(m, LL_ANCHOR_PAST) < 0 && ll_fill_first_point(m, LL_ANCHOR_BOTH) < 0)
         return 1;
-    const ll_network_config *c = &m->network->config;
-    const bool               joint =
-        m->anchor == NULL ? ll_reference_joint(c) : c->features.view == LL_FEATURE_JOINT;
-    const int64_t times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
+    const ll_network_config *c = m->rival != NULL ? NULL : &m->network->config;
+    const bool               joint = c == NULL           ? false
+                                     : m->anchor == NULL ? ll_reference_joint(c)
+                                                         : c->features.view == LL_FEATURE_JOINT;
+    const int64_t            times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
     return 1 + times / MOST;
 }
 

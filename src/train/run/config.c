@@ -175,7 +175,7 @@ llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_j
     llap_status     st = merge(o, &merged, config);
     if (st == LLAP_OK) st = llap_options_resolve(llap_train_options(), &merged, out, sizeof *out);
     if (st == LLAP_OK && out->size == LLAP_TRAIN_SIZE_DEFAULT &&
-        out->profile != LLAP_TRAIN_PROFILE_REFERENCE)
+        out->profile != LLAP_TRAIN_PROFILE_REFERENCE && out->rival == NULL)
         out->size = usual_size(&merged, *config);
     if (st != LLAP_OK) {
         ll_json_destroy(*config);

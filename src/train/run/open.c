@@ -79,7 +79,8 @@ static void add_option(ll_fact_list *l, const llap_option *o, const llap_train_o
 
 static void add_rates(ll_fact_list *l, const ll_recipe *r)
 {
-    if (r->profile == LL_PROFILE_DEFAULT)
+    if (r->rival) ll_facts_addf(l, "learning rate", "%.15g", r->published.stage.lr);
+    else if (r->profile == LL_PROFILE_DEFAULT)
         ll_facts_addf(l, "learning rate", "%.15g", r->networks.stage.lr);
     else
         ll_facts_addf(l, "learning rate", "%.15g, %.15g, %.15g", r->vae.stage.lr,
@@ -103,9 +104,10 @@ static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_netw
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
         if (strcmp(k->name, "size") == 0)
             ll_facts_add(l, k->name,
-                         o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
-                         : c != NULL                      ? ll_size_names[c->size]
-                                                          : "anchor");
+                         o->rival != NULL                   ? "rival"
+                         : o->size == LLAP_TRAIN_SIZE_STACK ? "stack"
+                         : c != NULL                        ? ll_size_names[c->size]
+                                                            : "anchor");
         else add_option(l, k, o);
     }
 }
@@ -155,7 +157,7 @@ static llap_status add_objects(ll_fact_list *l, const ll_network_config *c, cons
 {
     ll_recipe   rest = *r;
     llap_status st = LLAP_OK;
-    rest.networks.stage.lr = rest.vae.stage.lr = 0;
+    rest.networks.stage.lr = rest.vae.stage.lr = rest.published.stage.lr = 0;
     rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
     for (int i = 0; i < 2 && st == LLAP_OK; i++) {
         ll_json_writer w = { 0 };

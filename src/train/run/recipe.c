@@ -50,6 +50,14 @@ static const ll_field stack_fields[] = {
 };
 #undef K
 
+#define P ll_recipe_rival
+static const char *const schedules[] = { "constant", "cosine", "cycle", "tenths", NULL };
+static const ll_field rival_fields[] = {
+    STAGE(P), { "schedule", LL_FIELD_CHOICE, offsetof(P, schedule), 0, 0, schedules }, REAL(P, warmup, 0, 1), INT(P, batch, 1, 65536), INT(P, rows, 1, MANY),
+    INT(P, check_rows, 1, MANY), INT(P, check_samples, 2, 1000),
+};
+#undef P
+
 #define D ll_recipe_data
 static const ll_field data_fields[] = { BOOL(D, shuffle), INT(D, val_batches, 1, MANY) };
 #undef D
@@ -85,6 +93,7 @@ static const struct group {
     const ll_field *fields;
     int               n;
 } groups[] = {
+    { "rival", LL_PROFILE_DEFAULT, offsetof(ll_recipe, published), rival_fields, sizeof rival_fields / sizeof *rival_fields },
     GROUP(DEFAULT, anchor), GROUP(DEFAULT, networks), GROUP(DEFAULT, stack), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
 };
 /* clang-format on */
@@ -94,6 +103,7 @@ enum { GROUPS = sizeof groups / sizeof *groups };
 static bool is_used(const ll_recipe *r, const struct group *g)
 {
     if (g->profile != r->profile) return false;
+    if (r->rival || g->fields == rival_fields) return r->rival && g->fields == rival_fields;
     if (g->fields == stack_fields) return r->stacked;
     return !r->alone || g->fields == anchor_fields;
 }
@@ -129,6 +139,10 @@ llap_status ll_recipe_read(const ll_json *config, ll_recipe *r)
         if (g->profile != r->profile)
             return ll_json_fail(config, path, "not part of the profile \"%s\"",
                                 ll_profile_names[r->profile]);
+        if (!is_used(r, g) && (r->rival || g->fields == rival_fields))
+            return ll_json_fail(config, path,
+                                r->rival ? "a published model has 'rival' alone"
+                                         : "only a published model has it");
         if (!is_used(r, g))
             return ll_json_fail(config, path,
                                 g->fields == stack_fields ? "only a model of size stack has it"
@@ -154,6 +168,7 @@ static llap_status stage_agrees(const ll_recipe_stage *s, const char *key, int64
 
 llap_status ll_recipe_agrees(const ll_recipe *r, int64_t steps, double lr)
 {
+    if (r->rival) return stage_agrees(&r->published.stage, "rival", steps, lr);
     if (r->profile == LL_PROFILE_DEFAULT)
         return stage_agrees(&r->networks.stage, "networks", steps, lr);
     llap_status st = stage_agrees(&r->denoiser.stage, "denoiser", steps, lr);

@@ -90,6 +90,23 @@ typedef struct ll_recipe_denoiser {
     int64_t         rows;     /* of training, at most */
 } ll_recipe_denoiser;
 
+/* A published model. Epochs are of its own batch size. */
+typedef enum ll_rival_schedule {
+    LL_RIVAL_CONSTANT, /* behind the warm-up, as the next ones */
+    LL_RIVAL_COSINE,   /* down to a hundredth */
+    LL_RIVAL_CYCLE,    /* up from a 25th, then down to a ten thousandth by a cosine */
+    LL_RIVAL_TENTHS,   /* a tenth from 3/4 of the steps on, a hundredth from 9/10 */
+} ll_rival_schedule;
+
+typedef struct ll_recipe_rival {
+    ll_recipe_stage   stage;
+    ll_rival_schedule schedule;
+    double            warmup;        /* share of the steps */
+    int64_t           batch, rows;   /* of a step; windows of an epoch, at most */
+    int64_t           check_rows;    /* of validation, evenly spread, at most */
+    int64_t           check_samples; /* of those that draw */
+} ll_recipe_rival;
+
 typedef struct ll_recipe_data {
     bool    shuffle;     /* batches in a new order each epoch; else in order of time */
     int64_t val_batches; /* of validation, evenly spread, at most */
@@ -101,9 +118,11 @@ typedef struct ll_recipe {
     ll_profile           profile; /* which of these it uses */
     bool                 alone;   /* size anchor or stack: no diffusion networks */
     bool                 stacked; /* size stack */
+    bool                 rival;   /* a published model, by `published` alone */
     ll_recipe_anchor     anchor;
     ll_recipe_networks   networks;
     ll_recipe_stack      stack;
+    ll_recipe_rival      published;
     ll_recipe_data       data;
     ll_recipe_vae        vae;
     ll_recipe_summarizer summarizer;
