@@ -392,7 +392,9 @@ typedef struct llap_evaluate_opts {
     const char              *windows; /* CSV file of what each window scored; NULL: none */
     const char *season;  /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
                           * and a week where times are a calendar and steps short enough */
-    const char *against; /* CSV file of somebody's forecasts, scored beside the model on the windows
+    const char *against; /* other models, "a.safetensors,b.safetensors", with the same targets,
+                          * horizon and split, scored beside the model on the same windows; or a
+                          * CSV file of somebody's forecasts, scored beside it on the windows
                           * that it covers: entity, origin, time, variable, and value, or sample and
                           * value, or quantiles q0.1,... */
     const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,

@@ -162,7 +162,7 @@ static const llap_option evaluate_options[] = {
     OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
     OPTION_ASIDE(FILE, windows, NULL, 0, 0, NULL,
          "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
-    OPTION_TEXT(FILE, against, NULL, "score the forecasts or fills of this CSV, too: entity, origin (of forecasts), time, variable, and value, or quantiles q0.1,..., or sample and value"),
+    OPTION_TEXT(FILE, against, NULL, "score other models, too, a.safetensors,b.safetensors; or the forecasts or fills of a CSV: entity, origin (of forecasts), time, variable, and value, or quantiles q0.1,..., or sample and value"),
     OPTION_NAMED(FILE, "static", statics, "CSV with one row an entity, of numbers and categories that never change, for entities that training has not seen"),
     OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, or hidden values and what fills them, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
     OPTION_ASIDE(FLAG, keep_samples, NULL, 0, 0, NULL, "keep their samples instead of mean and quantiles"),

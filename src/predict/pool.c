@@ -33,6 +33,15 @@ static bool same_split(const ll_model_frame *a, const ll_model_frame *b)
     return memcmp(a->part, b->part, (size_t)a->n_entities) == 0;
 }
 
+const char *ll_pool_differs(const ll_model_frame *a, const ll_model_frame *b, bool scored)
+{
+    return !same_targets(a, b)                                  ? "other targets"
+           : a->axis != b->axis || a->axis_unit != b->axis_unit ? "another kind of times"
+           : a->horizon != b->horizon                           ? "another horizon"
+           : scored && !same_split(a, b) ? "another split: it may have seen what is scored"
+                                         : NULL;
+}
+
 llap_status ll_pool_check(const llap_model *m, const llap_model *const *with, int64_t n,
                           bool scored)
 {
@@ -41,13 +50,8 @@ llap_status ll_pool_check(const llap_model *m, const llap_model *const *with, in
                        (long long)n);
     for (int64_t i = 0; i < n; i++) {
         const ll_model_frame *a = &m->frame, *b = &with[i]->frame;
-        const char           *what =
-            !same_targets(a, b)                                  ? "other targets"
-                      : a->axis != b->axis || a->axis_unit != b->axis_unit ? "another kind of times"
-                      : a->context != b->context                           ? "another context"
-                      : a->horizon != b->horizon                           ? "another horizon"
-                      : scored && !same_split(a, b) ? "another split: it may have seen what is scored"
-                                                    : NULL;
+        const char           *what = ll_pool_differs(a, b, scored);
+        if (what == NULL && a->context != b->context) what = "another context";
         if (what != NULL)
             return ll_fail(LLAP_EINVAL, "with: model %lld has %s", (long long)(i + 1), what);
     }

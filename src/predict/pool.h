@@ -13,6 +13,10 @@ enum { LL_POOL_MAX = 16 };
 llap_status ll_pool_check(const llap_model *m, const llap_model *const *with, int64_t n,
                           bool scored);
 
+/* What another frame has that forecasts of both cannot be compared with, "other targets"; NULL:
+ * nothing. Contexts may differ. */
+const char *ll_pool_differs(const ll_model_frame *a, const ll_model_frame *b, bool scored);
+
 /* m and those that answer with it, n of them, as ll_model_forecaster. kept is m's. */
 llap_status ll_pool_forecaster(const llap_model *m, const llap_model *const *with, int64_t n,
                                const llap_panel *p, const int64_t *var, const ll_backend *backend,

@@ -119,8 +119,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     return st;
 }
 
-/* "runs/mine.csv.gz": mine */
-static void take_name(const char *path, char out[LL_AGAINST_NAME])
+void ll_against_name(const char *path, char out[LL_AGAINST_NAME])
 {
     const char  *slash = strrchr(path, '/'), *from = slash == NULL ? path : slash + 1;
     const size_t n = strcspn(from, ".");
@@ -139,7 +138,7 @@ llap_status ll_against_init(ll_against *a, const char *path, const llap_model *m
     *a = (ll_against){ 0 };
     const llap_status st = ll_given_read(path, m, panel, span, &a->given);
     if (st != LLAP_OK) return st == LLAP_ENOMEM ? st : ll_fail_in(st, "against");
-    take_name(path, a->name);
+    ll_against_name(path, a->name);
     for (int i = 0; i < LL_AGAINST_MEMBERS; i++)
         a->score[i] = ll_normal_score((i + 0.5) / LL_AGAINST_MEMBERS);
     for (int i = 0; i < a->given->n_levels; i++) a->level[i] = ll_normal_score(a->given->level[i]);

@@ -24,6 +24,9 @@ typedef struct ll_against {
     ll_forecaster f; /* borrows from this struct, which must not move */
 } ll_against;
 
+/* "runs/mine.csv.gz": mine */
+void ll_against_name(const char *path, char out[LL_AGAINST_NAME]);
+
 /* span: as ll_given_read takes it. */
 llap_status ll_against_init(ll_against *a, const char *path, const llap_model *m,
                             const llap_panel *panel, int64_t span);

@@ -16,6 +16,7 @@
 #include "predict/view/span.h"
 #include "predict/view/static_view.h"
 #include "score/against.h"
+#include "score/against_models.h"
 #include "score/evaluation.h"
 #include "score/gaps/hidden_gaps.h"
 #include "score/gaps/hide.h"
@@ -118,35 +119,6 @@ static llap_status take_only(const evaluation *e, ll_forecast_window *list, int6
                    (long long)all, ll_part_name(e->part));
 }
 
-/* Somebody's forecasts: read, and the windows [*n] left that they cover. LLAP_EINVAL: none. */
-static llap_status take_theirs(const scoring_input *in, evaluation *e, ll_against *theirs,
-                               ll_forecast_window *list, int64_t *n)
-{
-    const int64_t all = *n;
-    int64_t       kept = 0;
-    const int64_t span = e->impute ? ll_hidden_gaps_span(&e->m->frame) : 0;
-    llap_status   st = ll_against_init(theirs, e->theirs, e->m, e->panel, span);
-    for (int64_t i = 0; st == LLAP_OK && i < all; i++)
-        if (ll_against_covers(theirs, &list[i], in)) list[kept++] = list[i];
-    if (st != LLAP_OK) return st;
-    e->n_uncovered = all - kept;
-    *n = kept;
-    if (kept == 0) {
-        char text[256] = "";
-        ll_frame_name_windows(&e->m->frame, &list[0].origin, 1, text, sizeof text);
-        return ll_fail(LLAP_EINVAL,
-                       "against: %s covers none of the %lld windows: it must answer all values of "
-                       "a window%s; `keep` writes what is asked%s",
-                       ll_text_show(e->theirs).text, (long long)all, text,
-                       e->impute ? "" : ", `stride` 1 asks from every row");
-    }
-    if (kept < all)
-        ll_logf(in->ask.log, LLAP_LOG_WARNING,
-                "%s covers %lld of %lld windows: all are scored on these",
-                ll_text_show(e->theirs).text, (long long)kept, (long long)all);
-    return LLAP_OK;
-}
-
 /* With the model's forecasts kept on the way, where that is asked for. */
 static llap_status keep_and_score(scoring_input *in, evaluation *e, const ll_forecaster *const *f,
                                   int n, int n_own)
@@ -199,6 +171,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     ll_forecaster        model = { 0 }, anchor = { 0 };
     ll_opponents         others = { 0 };
     ll_against           theirs = { 0 };
+    ll_against_models    others_models = { 0 };
     const ll_forecaster *f[EVALUATION_MAX] = { &model, &anchor };
     const bool           parts = m->network != NULL || m->stack != NULL;
     const int            n_own = parts && m->anchor != NULL ? 2 : 1;
@@ -220,14 +193,21 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     in->n = st == LLAP_OK ? split->n[e->part] : 0;
     in->leads = ll_leads_of_frame(&m->frame);
     if (st == LLAP_OK) st = take_only(e, list, &in->n);
-    if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, list, &in->n);
+    const bool trained = e->theirs != NULL && ll_against_names_models(e->theirs);
+    if (st == LLAP_OK && trained)
+        st = ll_against_models_init(&others_models, e->theirs, m, in->panel, e->backend,
+                                    in->ask.log);
+    else if (st == LLAP_OK && e->theirs != NULL)
+        st = evaluation_take_theirs(in, e, &theirs, list, &in->n);
     int n = n_own;
-    if (e->theirs != NULL) f[n++] = &theirs.f;
+    for (int i = 0; i < others_models.n; i++) f[n++] = &others_models.f[i];
+    if (e->theirs != NULL && !trained) f[n++] = &theirs.f;
     for (int i = 0; i < others.n; i++) f[n++] = &others.f[i];
     if (st == LLAP_OK)
         st = e->total != LLAP_FORECAST_TOTAL_DEFAULT ? score_sums(in, e, f, n, n_own)
                                                      : keep_and_score(in, e, f, n, n_own);
     ll_against_deinit(&theirs);
+    ll_against_models_deinit(&others_models);
     ll_opponents_deinit(&others);
     ll_forecaster_deinit(&model);
     ll_forecaster_deinit(&anchor);
@@ -285,7 +265,8 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
     in->hidden = g.hidden;
     in->leads = g.leads;
     if (st == LLAP_OK) st = take_only(e, g.w, &in->n);
-    if (st == LLAP_OK && e->theirs != NULL) st = take_theirs(in, e, &theirs, g.w, &in->n);
+    if (st == LLAP_OK && e->theirs != NULL)
+        st = evaluation_take_theirs(in, e, &theirs, g.w, &in->n);
     if (st == LLAP_OK) st = list_and_score(in, e, &g, f, n);
     ll_against_deinit(&theirs);
     ll_hidden_gaps_deinit(&g);
@@ -416,6 +397,9 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK && o->keep != NULL) st = ll_file_can_write(o->keep);
     if (st == LLAP_OK && o->keep_samples && o->keep == NULL)
         st = ll_fail(LLAP_EOPTION, "keep_samples: there is no file to keep them in: give `keep`");
+    if (st == LLAP_OK && e->impute && o->against != NULL && ll_against_names_models(o->against))
+        st = ll_fail(LLAP_EOPTION, "against: other models are scored beside forecasts, and beside "
+                                   "filled gaps what they filled, as CSV");
     if (st == LLAP_OK && o->against != NULL && o->total != LLAP_FORECAST_TOTAL_DEFAULT)
         st = ll_fail(LLAP_EOPTION, "total: the forecasts of `against` are of single values");
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);

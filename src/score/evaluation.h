@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "fill/hide.h"
 #include "predict/forecaster.h"
+#include "score/against.h"
 #include "score/bootstrap.h"
 #include "score/joint_scores.h"
 #include "score/opponents.h"
@@ -71,6 +72,11 @@ typedef struct evaluation_look {
     bool          units; /* the table in data units */
     bool          paper; /* columns as in the paper's tables */
 } evaluation_look;
+
+/* Reads the forecasts e->theirs; windows [*n] that they do not cover are left out, and counted.
+ * LLAP_EINVAL: none is left. The caller destroys theirs, also after a failure. */
+llap_status evaluation_take_theirs(const scoring_input *in, evaluation *e, ll_against *theirs,
+                                   ll_forecast_window *list, int64_t *n);
 
 /* A line of CSV for every window w [s.n_windows] and target that has a value, with what every
  * forecaster scored there: the means of CRPS and of the squared error, in standard deviations. */

@@ -7,6 +7,7 @@
  *   scoring.h              all forecasters over all windows
  *   opponents.h            what any model has to beat
  *   bootstrap.h            how sure a difference is
+ *   against_models.h       other models, scored beside
  *   against.h, keep.h      forecasts of others, scored beside; the model's own, written
  *   joint_scores.h         whether paths of several entities belong together
  *   total_windows.h        sums, scored as single values are; total_forecaster.c
