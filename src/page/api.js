@@ -5,10 +5,12 @@ let token = sessionStorage.getItem(KEY) || '';
 let askForToken = async () => false;
 
 /* Where `llapdiff serve --page` printed the address with it: it does not stay in the address. */
-if (location.hash.startsWith('#token=')) {
+export function takeToken() {
+  if (!location.hash.startsWith('#token=')) return;
   setToken(location.hash.slice('#token='.length));
   history.replaceState(null, '', location.pathname);
 }
+takeToken();
 
 export function setToken(text) {
   token = text;

@@ -125,7 +125,8 @@ export class SeriesChart {
       colors: [c.measured, c.median], axisLineColor: c.grid, gridLineColor: c.grid, highlightCircleSize: 3,
       showRangeSelector: true, rangeSelectorHeight: 34, rangeSelectorPlotStrokeColor: c.median,
       rangeSelectorPlotFillColor: c['band-2'], rangeSelectorPlotFillGradientColor: c['band-1'],
-      rangeSelectorForegroundStrokeColor: c.soft, rangeSelectorBackgroundStrokeColor: c.grid, rangeSelectorAlpha: 0.5,
+      rangeSelectorForegroundStrokeColor: c.soft, rangeSelectorBackgroundStrokeColor: c.grid,
+      rangeSelectorAlpha: c.dark ? 0.15 : 0.6, /* of its veil, which is light in any case */
       axes: { x: { axisLabelWidth: 72, pixelsPerLabel: 84 }, y: { axisLabelWidth: 44, axisLabelFormatter: v => number(v, 5) } },
       xRangePad: 0, rightGap: 12, dateWindow: [this.from, this.to], valueRange: valueRange(this.parts(), this.from, this.to),
       plotter: () => {},
@@ -168,10 +169,10 @@ export class SeriesChart {
     if (!this.graph) return;
     this.colours = colours();
     const { colors, axisLineColor, gridLineColor, rangeSelectorPlotStrokeColor, rangeSelectorPlotFillColor, rangeSelectorPlotFillGradientColor,
-      rangeSelectorForegroundStrokeColor, rangeSelectorBackgroundStrokeColor } = this.options();
+      rangeSelectorForegroundStrokeColor, rangeSelectorBackgroundStrokeColor, rangeSelectorAlpha } = this.options();
     this.drawing = true;
     this.graph.updateOptions({ colors, axisLineColor, gridLineColor, rangeSelectorPlotStrokeColor, rangeSelectorPlotFillColor,
-      rangeSelectorPlotFillGradientColor, rangeSelectorForegroundStrokeColor, rangeSelectorBackgroundStrokeColor });
+      rangeSelectorPlotFillGradientColor, rangeSelectorForegroundStrokeColor, rangeSelectorBackgroundStrokeColor, rangeSelectorAlpha });
     this.drawing = false;
   }
 

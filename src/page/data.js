@@ -85,13 +85,14 @@ export class DataView {
 
   facts(i) {
     const fact = (name, value, note) => el('div', {}, el('dt', {}, name), el('dd', {}, value, note && el('small', {}, note)));
+    const long = seconds => i.time.kind === 'calendar' ? span(seconds) : number(seconds);
     const shown = t => String(t).replace('T', ' ');
     return el('dl', { class: 'facts' },
       fact('Rows', count(i.rows), i.empty_rows > 0 && `${count(i.empty_rows)} without a value`),
       fact('Entities', count(i.entities)),
       fact('Variables', count(i.variables)),
       fact('Time', shown(i.time.first), `to ${shown(i.time.last)}`),
-      fact('Step', duration(i.gaps.usual) || '–', `${percent(i.gaps.usual_share)} of the gaps; longest ${span(i.gaps.max)}`),
+      fact('Step', long(i.gaps.usual), `${percent(i.gaps.usual_share)} of the gaps; longest ${long(i.gaps.max)}`),
       fact('Observed', percent(i.coverage), `${count(i.observed)} values`));
   }
 
@@ -152,13 +153,14 @@ export class DataView {
   /* ---- training ---- */
 
   training(about) {
-    const i = about.inspection, suggested = i.suggested;
+    const i = about.inspection, suggested = i.suggested, step = i.gaps.usual || 1;
+    const ahead = seconds => i.time.kind === 'calendar' ? duration(seconds) : String(Math.round(seconds / step)); /* numbers: steps */
     const best = i.variable.filter(v => v.coverage > 0.5 && !v.constant).slice(0, 1).map(v => v.name);
     const ticks = about.variables.map(name => el('input', { type: 'checkbox', value: name, checked: best.includes(name) }));
     const f = { name: el('input', { value: about.name, required: true, pattern: '[A-Za-z0-9][A-Za-z0-9._\\-]*', maxlength: '64' }),
-      context: el('input', { value: duration(suggested.context), required: true }),
-      horizon: el('input', { value: duration(Math.min(suggested.horizon, Math.max(suggested.context / 7, 24 * (i.gaps.usual || 1)))), required: true }),
-      size: select([['anchor', 'anchor (seconds)'], ['stack', 'stack (minutes to hours)']], 'anchor') };
+      context: el('input', { value: ahead(suggested.context), required: true }),
+      horizon: el('input', { value: ahead(Math.min(suggested.horizon, Math.max(suggested.context / 7, 24 * step))), required: true }),
+      size: select([['anchor', 'anchor: quick'], ['stack', 'stack: up to hours']], 'anchor') };
     const progress = el('div', { class: 'progress', hidden: true });
     const train = el('button', { type: 'submit' }, 'Train');
     const form = el('form', { onsubmit: e => { e.preventDefault(); this.train(f, ticks, progress, train); } },

@@ -7,7 +7,9 @@ import { colour } from './dom.js';
 /* Resolved once for a drawing: asking the style for each stroke is slow. */
 export function colours() {
   const names = ['measured', 'envelope', 'filled', 'filled-back', 'median', 'band-1', 'band-2', 'band-3', 'later', 'missing', 'soft', 'grid', 'bad'];
-  return Object.fromEntries(names.map(name => [name, colour(name)]));
+  const found = Object.fromEntries(names.map(name => [name, colour(name)]));
+  found.dark = found.measured.match(/[\d.]+/g).slice(0, 3).reduce((sum, v) => sum + Number(v), 0) > 380; /* light ink */
+  return found;
 }
 
 /* Median time between points, for holes. */

@@ -1,6 +1,6 @@
 /* The views, who asks for a token, light and dark. */
 import { byId, announce } from './dom.js';
-import { onTokenWanted, setToken } from './api.js';
+import { onTokenWanted, setToken, takeToken } from './api.js';
 import { DataView } from './data.js';
 import { ModelView } from './model.js';
 import { LiveView } from './live.js';
@@ -22,6 +22,7 @@ app.views = { data: new DataView(app, byId('view-data')), model: new ModelView(a
 /* ---- views ---- */
 
 async function show() {
+  takeToken();
   const name = location.hash.slice(1) in app.views ? location.hash.slice(1) : 'data';
   app.calm();
   for (const [other, view] of Object.entries(app.views)) {

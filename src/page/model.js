@@ -146,13 +146,17 @@ export class ModelView {
 
   oneTarget(t) {
     const scores = [...t.scores].sort((a, b) => a.crps - b.crps), most = Math.max(...scores.map(s => s.crps)), ours = t.scores.find(s => s.name === 'model');
+    const better = s => {
+      const d = s.model_against?.crps;
+      return d ? `${number(-d.value, 2)} (${number(-d.high, 2)} to ${number(-d.low, 2)})` : '';
+    };
     return [
       el('h3', {}, `Opponents of ${t.name}`),
-      table('Continuous ranked probability score in standard deviations, lower is better', ['Who', 'Score', '', 'Absolute error', '80 % intervals hold'],
+      table('Continuous ranked probability score in standard deviations, lower is better', ['Who', 'Score', '', 'Model is better by (95 %)', 'Absolute error', '80 % intervals hold'],
         scores.map(s => [opponent(s.name), number(s.crps, 3), el('meter', { min: '0', max: String(most), value: String(s.crps), 'aria-hidden': 'true' }),
-          number(s.mae_median, 3), percent(s.intervals.find(i => i.level === 0.8)?.coverage ?? NaN)]), i => scores[i].name === 'model' && 'ours'),
+          better(s), number(s.mae_median, 3), percent(s.intervals.find(i => i.level === 0.8)?.coverage ?? NaN)]), i => scores[i].name === 'model' && 'ours'),
       el('h3', {}, 'Calibration'),
-      el('div', { class: 'two' }, el('div', {}, reliabilityPlot(t.name, ours.intervals)), el('div', {}, pitPlot(t.name, ours.pit)),
+      el('div', { class: 'plots' }, reliabilityPlot(t.name, ours.intervals), pitPlot(t.name, ours.pit),
         table('Share of the values within the intervals', ['Meant', 'Held', 'Width', 'Values'],
           ours.intervals.map(i => [percent(i.level, 0), percent(i.coverage), number(i.width, 3), count(i.n)]))),
     ];

@@ -33,9 +33,10 @@ export function coveragePicture(c) {
       ctx.globalAlpha = 1;
     });
     ctx.fillStyle = soft;
-    ctx.fillText(when(c, c.from), left, c.rows.length * ROW + FOOT / 2);
+    const day = t => c.time === 'calendar' ? when(c, t).split(',')[0] : when(c, t);
+    ctx.fillText(day(c.from), left, c.rows.length * ROW + FOOT / 2);
     ctx.textAlign = 'right';
-    ctx.fillText(when(c, c.to), width, c.rows.length * ROW + FOOT / 2);
+    ctx.fillText(day(c.to), width, c.rows.length * ROW + FOOT / 2);
   };
   new ResizeObserver(draw).observe(canvas);
   return { node: el('figure', {}, canvas, c.more && el('figcaption', {}, `the first ${c.rows.length}`)), draw };
@@ -80,7 +81,7 @@ export function polePlot(name, poles) {
 /* ---- calibration ---- */
 
 export function reliabilityPlot(name, intervals) {
-  const S = 230, left = 40, bottom = 34, top = 8, x = v => left + v * (S - left - 8), y = v => S - bottom - v * (S - bottom - top);
+  const S = 250, left = 44, bottom = 36, top = 8, x = v => left + v * (S - left - 22), y = v => S - bottom - v * (S - bottom - top);
   const line = [[0, 0], ...intervals.map(i => [i.level, i.coverage]), [1, 1]];
   return svg('svg', { class: 'plot', viewBox: `0 0 ${S} ${S}`, role: 'img', 'aria-label': `Calibration of ${name}: ` +
       intervals.map(i => `${percent(i.level, 0)} intervals hold ${percent(i.coverage)}`).join(', ') },
@@ -89,12 +90,12 @@ export function reliabilityPlot(name, intervals) {
     svg('line', { class: 'ideal', x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
     svg('polyline', { class: 'line', points: line.map(([a, b]) => `${x(a)},${y(b)}`).join(' ') }),
     intervals.map(i => svg('circle', { class: 'dot', cx: x(i.level), cy: y(i.coverage), r: 5 })),
-    svg('text', { x: (left + S) / 2, y: S - 4, 'text-anchor': 'middle' }, 'meant'));
+    svg('text', { x: (left + S) / 2, y: S - 4, 'text-anchor': 'middle' }, 'meant to hold, and held'));
 }
 
 /* Where values fell within their forecasts: level is what it should be. */
 export function pitPlot(name, pit) {
-  const W = 280, H = 230, left = 8, bottom = 34, top = 8, most = Math.max(2 / pit.length, ...pit), w = (W - left - 8) / pit.length;
+  const W = 280, H = 250, left = 8, bottom = 36, top = 8, most = Math.max(2 / pit.length, ...pit), w = (W - left - 8) / pit.length;
   const y = v => H - bottom - v / most * (H - bottom - top);
   return svg('svg', { class: 'plot', viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `Probability integral transform of ${name}: ` + pit.map(v => number(v * pit.length, 2)).join(' ') },
     pit.map((v, i) => svg('rect', { class: 'bar-rect', x: left + i * w + 1, width: w - 2, y: y(v), height: H - bottom - y(v) })),
