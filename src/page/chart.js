@@ -80,6 +80,7 @@ export class SeriesChart {
     this.from = this.first;
     this.to = this.last;
     this.graph = new Dygraph(this.box, this.rows(), this.options());
+    for (const handle of this.box.querySelectorAll('img')) handle.alt = ''; /* for the mouse alone */
     if (this.fan) this.showForecast();
     else this.show(this.first, this.last);
   }

@@ -14,12 +14,13 @@ export class LiveView {
     this.root = root;
     this.pick = el('div', { class: 'row' });
     this.state = el('span', { class: 'badge', role: 'status' }, 'not connected');
-    this.alarms = el('ul', { class: 'alarms', role: 'log', 'aria-live': 'polite', 'aria-label': 'Alarms, newest first', tabindex: '0' });
+    this.alarms = el('ul', { class: 'alarms' });
+    const log = el('div', { class: 'log', role: 'log', 'aria-live': 'polite', 'aria-label': 'Alarms, newest first', tabindex: '0' }, this.alarms);
     this.none = el('p', { class: 'note' }, 'None so far.');
     this.grid = el('ul', { class: 'multiples' });
     this.large = el('div');
     this.body = el('div', { hidden: true },
-      el('section', { class: 'card', 'aria-labelledby': 'h-alarms' }, el('h2', { id: 'h-alarms' }, 'Alarms'), this.none, this.alarms),
+      el('section', { class: 'card', 'aria-labelledby': 'h-alarms' }, el('h2', { id: 'h-alarms' }, 'Alarms'), this.none, log),
       this.large, el('h2', { id: 'h-series' }, 'All series'), this.grid);
     this.empty = el('p', { class: 'lead' });
     fill(root, el('h1', { id: 'title-live' }, 'Live'), this.pick, this.empty, this.body);

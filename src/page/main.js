@@ -15,7 +15,7 @@ const app = {
     notice.hidden = false;
   },
   calm() { byId('notice').hidden = true; },
-  go(view) { location.hash = view; },
+  go(view) { location.hash = `view-${view}`; },
 };
 app.views = { data: new DataView(app, byId('view-data')), model: new ModelView(app, byId('view-model')), live: new LiveView(app, byId('view-live')) };
 
@@ -23,7 +23,7 @@ app.views = { data: new DataView(app, byId('view-data')), model: new ModelView(a
 
 async function show() {
   takeToken();
-  const name = location.hash.slice(1) in app.views ? location.hash.slice(1) : 'data';
+  const wanted = location.hash.replace('#view-', ''), name = Object.hasOwn(app.views, wanted) ? wanted : 'data';
   app.calm();
   for (const [other, view] of Object.entries(app.views)) {
     const link = document.querySelector(`nav a[data-view=${other}]`);

@@ -24,7 +24,7 @@ export class ModelView {
     this.app.wanted = null;
     if (models.length === 0) {
       fill(this.pick);
-      fill(this.view, el('p', { class: 'lead' }, 'There is no model yet. ', el('a', { href: '#data' }, 'Drop a file and train one'), '.'));
+      fill(this.view, el('p', { class: 'lead' }, 'There is no model yet. ', el('a', { href: '#view-data' }, 'Drop a file and train one'), '.'));
       return;
     }
     const names = models.map(m => m.name), sets = data.map(d => d.name);
@@ -45,7 +45,7 @@ export class ModelView {
     this.targets = about.targets.map(t => t.name);
     const parts = [];
     if (set) parts.push(this.forecasts(set));
-    else parts.push(el('p', { class: 'card' }, 'There is no data set to look at. ', el('a', { href: '#data' }, 'Drop a file'), '.'));
+    else parts.push(el('p', { class: 'card' }, 'There is no data set to look at. ', el('a', { href: '#view-data' }, 'Drop a file'), '.'));
     parts.push(this.poles());
     if (set) parts.push(this.scores());
     fill(this.view, parts);
@@ -117,7 +117,7 @@ export class ModelView {
   /* ---- scores ---- */
 
   scores() {
-    const out = el('div'), progress = el('p', { class: 'note', role: 'status' });
+    const out = el('div'), progress = el('p', { class: 'note after', role: 'status' });
     const button = el('button', { type: 'button', onclick: async () => {
       button.disabled = true;
       try {

@@ -5,6 +5,7 @@ Nothing may be said in the browser's console.
     browse.py PROGRAM DATA FOLDER     PROGRAM serves, DATA has raw/AirQualityUCI.csv, pictures of the page go to FOLDER
 """
 
+import base64
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 
+import axe_core_python
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -21,6 +23,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 PROGRAM, DATA, FOLDER = sys.argv[1:4]
+with open(os.path.join(os.path.dirname(axe_core_python.__file__), "axe.min.js")) as source:
+    AXE = source.read()
 PATIENCE = 900  # seconds until a wait is given up: machines differ; a step that works ends sooner
 
 
@@ -105,7 +109,6 @@ class Person:
         if whole:
             taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True,
                                                 "clip": {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}})
-            import base64
             with open(os.path.join(FOLDER, name + ".png"), "wb") as f:
                 f.write(base64.b64decode(taken["data"]))
         else:
@@ -152,6 +155,14 @@ def drag(person, chart, start, end, shift=False):
     if shift:
         moves.key_up(Keys.SHIFT)
     moves.perform()
+
+
+def audit(person, what):
+    """The rules of accessibility that a program can check: names, roles, contrast."""
+    person.run(AXE)
+    found = person.driver.execute_async_script("""const done = arguments[0];
+        axe.run(document).then(r => done(r.violations.map(v => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(' '))))""")
+    assert not found, f"{what}: {found}"
 
 
 # ---- what a person does ----
@@ -253,7 +264,7 @@ def watches(person, server, token):
     server.ask("POST", "/v1/streams/stations/readings", hourly([(t, "s2", 60 + t % 2) for t in range(506, 512)]))
     person.says(".alarms", r"s2, level: \w+")
     assert "s2" in person.text(".multiple.alarm h3")
-    assert person.find(".alarms").get_attribute("aria-live") == "polite"
+    assert person.find("[role=log]").get_attribute("aria-live") == "polite"
     person.press("Enlarge s2 level")
     person.shown("#view-live .chart")
     person.picture("live")
@@ -270,6 +281,7 @@ def in_the_dark(person):
         person.go(view)
         time.sleep(0.5)
         person.picture(f"dark-{view}")
+        audit(person, f"{view}, dark")
     Select(person.find("#theme")).select_by_visible_text("Light")
     assert back() == light, "the switch does not prevail"
     Select(person.find("#theme")).select_by_visible_text("System")
@@ -284,6 +296,7 @@ def on_a_phone(person):
         time.sleep(0.8)
         person.fits(view)
         person.picture(f"narrow-{view}")
+        audit(person, f"{view}, narrow")
     person.wide()
     person.quiet()
 
@@ -350,7 +363,7 @@ def a_million_points(person, server):
     with open(path, "w") as f:
         f.write("time,x\n")
         f.writelines(f"{t},{(t * 7919) % 1000 / 100 + (50 if t == 654321 else 0):.2f}\n" for t in range(1000000))
-    person.driver.get(server.url + "/#data")
+    person.driver.get(server.url + "/#view-data")
     person.driver.refresh()
     person.drop(path)
     person.says("#view-data h2", "million: how it was understood")
