@@ -4,7 +4,9 @@ import { address, json, listen } from './api.js';
 import { SeriesChart } from './chart.js';
 import { colours, drawSeries, valueRange } from './fan.js';
 
-const ALARMS_KEPT = 100, POINTS = 240, PAUSE = 900;
+/* Streams of many entities send no forecasts as events: they are asked for now and then, and no
+ * more than a tenth of the time is spent on it. */
+const ALARMS_KEPT = 100, POINTS = 240, PAUSE = 900, AGAIN = 5000, SHARE = 10;
 
 const keyOf = s => `${s.entity}\n${s.variable}`;
 
@@ -33,6 +35,8 @@ export class LiveView {
   leave() {
     this.end?.abort();
     clearTimeout(this.timer);
+    clearTimeout(this.again);
+    this.waiting = false;
   }
 
   async enter() {
@@ -89,27 +93,29 @@ export class LiveView {
   }
 
   async refresh() {
-    const name = this.name;
+    const name = this.name, end = this.end;
     this.refreshed = Date.now();
+    clearTimeout(this.again);
     try {
       const [chart, fans] = await Promise.all([json(address(`/v1/streams/${name}/chart`, { points: POINTS })),
         json(`/v1/streams/${name}/fan`).catch(() => ({ fans: [], quantiles: [] }))]);
       if (name !== this.name) return;
       this.chartDocument = chart;
-      const fanOf = new Map(fans.fans.map(f => [keyOf(f), f]));
+      const c = colours(), fanOf = new Map(fans.fans.map(f => [keyOf(f), f]));
       for (const s of chart.series) {
         const fan = fanOf.get(keyOf(s));
-        if (fan || !fans.fans.length) this.tile(s, fan && { ...fan, quantiles: fans.quantiles });
+        if (fan || !fans.fans.length) this.tile(s, fan && { ...fan, quantiles: fans.quantiles }, c);
       }
       if (this.chosen) this.showLarge();
     } catch (e) {
       this.app.complain(e);
     }
+    if (!end.signal.aborted) this.again = setTimeout(() => this.soon(), Math.max(AGAIN, SHARE * (Date.now() - this.refreshed)));
   }
 
   /* ---- small multiples ---- */
 
-  tile(s, fan) {
+  tile(s, fan, c) {
     const key = keyOf(s);
     let t = this.tiles.get(key);
     if (!t) {
@@ -126,7 +132,7 @@ export class LiveView {
       (fan ? `; next ${number(fan.values[fan.values.length >> 1][0])} (${percent(fan.quantiles[k] - fan.quantiles[1], 0)}: ${number(fan.values[1][0])} to ${number(fan.values[k][0])})` : '');
     t.text.textContent = text;
     t.canvas.setAttribute('aria-label', `${s.entity} ${s.variable}. ${text}`);
-    this.drawTile(t, colours());
+    this.drawTile(t, c);
   }
 
   drawTile(t, c) {
@@ -175,7 +181,10 @@ export class LiveView {
     this.alarms.prepend(el('li', { class: over ? 'over' : '' }, el('strong', {}, text), ` ${why} `, el('time', { class: 'note' }, a.time)));
     while (this.alarms.children.length > ALARMS_KEPT) this.alarms.lastElementChild.remove();
     const t = this.tiles.get(`${a.entity}\n${a.variable}`);
-    if (t) t.node.classList.toggle('alarm', !over);
+    if (t) {
+      t.node.classList.toggle('alarm', !over);
+      if (Number.isFinite(Date.parse(a.peak)) && a.value !== null) t.alarms = [...t.alarms.slice(-ALARMS_KEPT), [Date.parse(a.peak), a.value]];
+    }
     announce(`Alarm: ${text}`);
   }
 }

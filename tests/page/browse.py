@@ -386,6 +386,18 @@ def a_million_points(person, server):
     person.quiet()
 
 
+def without_charts(person, server):
+    """Built without dygraphs, whose file is then empty: the page says so and shows the numbers."""
+    script = person.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {
+        "source": "Object.defineProperty(window, 'Dygraph', { get() { return undefined; }, set() {} })"})
+    person.driver.get(server.url + "/#view-data")
+    person.driver.refresh()
+    person.says("#view-data .chart", "Charts are missing")
+    person.wait("the numbers", lambda: len(person.driver.find_elements(By.CSS_SELECTOR, "#view-data details tbody tr")) > 50)
+    person.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    person.quiet()
+
+
 def asks_for_a_token(person, folder):
     tokens = os.path.join(folder, "tokens")
     with open(tokens, "w") as f:
@@ -414,7 +426,7 @@ def main():
     try:
         for step, arguments in ((drops_a_file, (server,)), (trains, (server,)), (zooms, ()), (scores, ()), (watches, (server, token)),
                                 (in_the_dark, ()), (on_a_phone, ()), (by_keyboard, (server,)), (a_million_points, (server,)),
-                                (asks_for_a_token, (folder,))):
+                                (without_charts, (server,)), (asks_for_a_token, (folder,))):
             begin = time.time()
             if len(sys.argv) > 4 and step.__name__ not in sys.argv[4:]:
                 continue
