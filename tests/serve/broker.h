@@ -53,18 +53,19 @@ static inline void broker_end(broker *b)
 }
 
 /* It keeps what it has not delivered, without limits, also when it is started again, in a file of
- * that name. */
-static inline broker make_broker(const char *name)
+ * that name. more: lines of its configuration. */
+static inline broker make_broker(const char *name, const char *more)
 {
     broker b = { .port = free_port() };
     snprintf(b.config, sizeof b.config, "%s/%s.conf", folder, name);
     snprintf(b.url, sizeof b.url, "mqtt://127.0.0.1:%d/", b.port);
     FILE *f = fopen(b.config, "w");
     fprintf(f,
-            "listener %d 127.0.0.1\nallow_anonymous true\npersistence true\n"
+            "listener %d 127.0.0.1\n%s\npersistence true\n"
             "persistence_location %s/\npersistence_file %s.kept\nmax_queued_messages 0\n"
             "log_dest file %s\n%s",
-            b.port, folder, name, in_folder("broker.log"), geteuid() == 0 ? "user root\n" : "");
+            b.port, more, folder, name, in_folder("broker.log"),
+            geteuid() == 0 ? "user root\n" : "");
     fclose(f);
     return b;
 }

@@ -10,12 +10,12 @@ static int kills = 6;
 typedef struct world_of_broker {
     broker  b;
     program p;
-    char    url[128], store[128], log[128];
+    char    url[256], store[128], log[128];
 } world_of_broker;
 
 static world_of_broker make_all(const char *filter, const char *name)
 {
-    world_of_broker x = { .b = make_broker(name) };
+    world_of_broker x = { .b = make_broker(name, "allow_anonymous true") };
     char            file[64];
     snprintf(x.url, sizeof x.url, "%s%s", x.b.url, filter);
     snprintf(file, sizeof file, "%s.db", name);
@@ -276,6 +276,57 @@ static void nothing_is_lost(void **state)
            repeated);
 }
 
+/* Somebody else's word for the password, then ours, which the server finds by itself; encrypted, by
+ * a certificate that we trust. */
+static void who_may_and_who_is_it(void **state)
+{
+    (void)state;
+    char            more[600], line[1000];
+    world_of_broker x = make_all("ward/%23", "secure");
+    snprintf(
+        line, sizeof line,
+        "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 "
+        "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout broker.key -out "
+        "broker.pem 2>openssl.log && mosquitto_passwd -c -b users me secret17 && echo wrong "
+        ">password",
+        folder);
+    if (system(line) != 0) skip(); /* no openssl */
+    snprintf(more, sizeof more,
+             "allow_anonymous false\npassword_file %s\ncertfile %s\nkeyfile %s\n",
+             in_folder("users"), in_folder("broker.pem"), in_folder("broker.key"));
+    x.b = make_broker("secure", more);
+    snprintf(x.url, sizeof x.url,
+             "mqtts://me@127.0.0.1:%d/ward/%%23?cafile=%s/broker.pem&"
+             "password_file=%s/password",
+             x.b.port, folder, folder);
+    broker_go(&x.b);
+    run_server(&x);
+    while (!logged(&x, "Connection Refused: not authorised.: trying again"))
+        (void)nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    snprintf(line, sizeof line, "echo secret17 >%s/password", folder);
+    assert_int_equal(system(line), 0);
+    wait_for(x.p.port, "connected", 1);
+    snprintf(line, sizeof line,
+             "mosquitto_pub -h 127.0.0.1 -p %d --cafile %s/broker.pem -u me -P secret17 -q 1 -t "
+             "ward/s000/v0 -m 5",
+             x.b.port, folder);
+    if (system("command -v mosquitto_pub >/dev/null") == 0) {
+        assert_int_equal(system(line), 0);
+        wait_for(x.p.port, "readings_total", 1);
+    }
+    assert_int_equal(end_program(&x.p, SIGTERM), 0);
+    assert_false(logged(&x, "secret17"));
+    /* by a certificate that nobody vouches for */
+    snprintf(x.url, sizeof x.url, "mqtts://me:secret17@127.0.0.1:%d/ward/%%23", x.b.port);
+    run_server(&x);
+    while (!logged(&x, "verify failed") && !logged(&x, "TLS error"))
+        (void)nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    assert_true(metric(x.p.port, "connected") == 0);
+    assert_int_equal(end_program(&x.p, SIGTERM), 0);
+    assert_false(logged(&x, "secret17"));
+    broker_end(&x.b);
+}
+
 static void mistakes_are_said(void **state)
 {
     (void)state;
@@ -317,6 +368,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(acknowledged_when_durable),
         cmocka_unit_test(it_goes_on_by_itself),
         cmocka_unit_test(nothing_is_lost),
+        cmocka_unit_test(who_may_and_who_is_it),
         cmocka_unit_test(mistakes_are_said),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
