@@ -3,6 +3,7 @@ import datetime
 import decimal
 import gc
 import pickle
+import sqlite3
 import subprocess
 
 import numpy as np
@@ -271,6 +272,18 @@ def test_a_producer_that_raises_in_the_middle():
     with pytest.raises(llapdiff.IOError, match="the well ran dry") as caught:
         llapdiff.panel(reader)
     assert "\n" not in str(caught.value)
+
+
+def test_databases(tmp_path, expected):
+    path = tmp_path / "rows.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE rows(id TEXT, time TEXT, x REAL, n INTEGER)")
+        db.executemany("INSERT INTO rows VALUES(?, ?, ?, ?)", zip(*ROWS.values()))
+    db.close()
+    same(llapdiff.read(f"sqlite:{path}?table=rows"), expected)
+    same(llapdiff.panel(f"sqlite:{path}?query=SELECT * FROM rows ORDER BY x"), expected)
+    with pytest.raises(llapdiff.Error, match="no such table: none"):
+        llapdiff.inspect(f"sqlite:{path}?table=none")
 
 
 def test_options_that_cannot_be():

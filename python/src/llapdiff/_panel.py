@@ -210,7 +210,8 @@ def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
 
 
 def read(paths: Any, **options: Any) -> Panel:
-    """Reads CSV files, plain or gzip; options are those of the program (`entity`, `time`, `grid`, ...).
+    """Reads CSV files, plain or gzip, or a database by its address (`sqlite:FILE?table=NAME`); options are those of the
+    program (`entity`, `time`, `grid`, ...).
 
     >>> import llapdiff, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "small.csv")
