@@ -82,4 +82,13 @@ def test_a_sorted_stream_is_cut_between_groups():
         assert sum((p["i"] for p in parts), []) == list(range(len(keys)))
         seen = [set(p["k"]) for p in parts]
         assert sum(map(len, seen)) == len(set().union(*seen))  # no group is in two parts
-    assert [len(p) for _, p in _work.groups(pa.table({"k": ["b", "a", None, "b"], "i": [0, 1, 2, 3]}), "k")] == [1, 2]
+    assert [len(p) for _, p in _work.groups(pa.table({"k": ["b", "a", "b"], "i": [0, 1, 2]}), "k")] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
+def test_rows_of_nobody_are_refused(shops, kind):
+    nobody = shops.astype({"shop": object})
+    nobody.loc[[0, 5], "shop"] = None
+    frame = nobody if kind == "pandas" else pytest.importorskip("pyarrow").Table.from_pandas(nobody)
+    with pytest.raises(llapdiff.InvalidError, match="column 'shop': 2 rows have no value"):
+        distributed.train_each(frame, by="shop", entity="entity", **QUICK)

@@ -21,15 +21,22 @@ def _model(content: bytes) -> Model:
     return from_bytes(content)
 
 
+def _no_nulls(key: str, n: int) -> None:
+    if n > 0:
+        raise InvalidError(f"column '{key}': {n} {'row has' if n == 1 else 'rows have'} no value: name them or leave them out")
+
+
 def groups(part: Any, key: str) -> Iterator[tuple[Any, Any]]:
     """The rows of each value of a column, in the order of the values: of a pandas frame or an Arrow table."""
     if hasattr(part, "groupby"):
+        _no_nulls(key, int(part[key].isna().sum()))
         yield from part.groupby(key, sort=True, observed=True)
         return
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = part.column(key).combine_chunks()
+    _no_nulls(key, column.null_count)
     if isinstance(column.type, pa.DictionaryType):
         column = column.dictionary_decode()
     order = pc.sort_indices(column)
@@ -37,8 +44,7 @@ def groups(part: Any, key: str) -> Iterator[tuple[Any, Any]]:
     ends = pc.run_end_encode(column)
     first = 0
     for value, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist()):
-        if value is not None:
-            yield value, part.slice(first, end - first)
+        yield value, part.slice(first, end - first)
         first = end
 
 

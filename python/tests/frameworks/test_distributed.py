@@ -72,6 +72,17 @@ def test_rows_are_those_of_one_process(engine, independent, stays, task):
     same(engine.rows(lazy), expected)
 
 
+def test_the_model_is_read_once_by_each_worker(engine, stays):
+    if not hasattr(engine, "client"):
+        pytest.skip("only Dask can be asked what its workers have read")
+    fresh = llapdiff.train(stays, size="anchor", split="entity", seed=7, progress=False, **QUICK)
+    before = engine.client.run(lambda: _work._model.cache_info().misses)
+    engine.rows(distributed.forecast(fresh, engine.frame(stays, 8), entity="entity"))
+    after = engine.client.run(lambda: _work._model.cache_info().misses)
+    read = [after[worker] - before[worker] for worker in before]
+    assert 1 <= sum(read) and max(read) == 1
+
+
 def test_scores_are_those_of_one_process(engine, independent, stays):
     whole = alone(independent, stays, "evaluate", by="entity")
     table = whole.by_entity().to_pandas().query("forecaster == 'model'")
