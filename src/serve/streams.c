@@ -117,12 +117,27 @@ static llap_status take_row(ll_live *k, const char *entity, int64_t time,
     return any ? llap_stream_take(k->s, entity, time, row, n_vars) : LLAP_OK;
 }
 
+/* Time has come to the newest row of all, so whoever is behind may be silent. */
+static void look_at_clock(ll_live *k)
+{
+    int64_t newest;
+    if (llap_stream_newest(k->s, NULL, &newest)) (void)llap_stream_clock(k->s, newest);
+}
+
+/* What was told when it came is not told again of a stream that was made anew. */
+static void forget_alarms(ll_live *k)
+{
+    look_at_clock(k);
+    llap_stream_forget_alarms(k->s);
+}
+
 static llap_status take_found(void *user, const ll_store_found *f)
 {
     static const double nothing = (double)NAN; /* of a row in which all was missing */
     ll_live            *k = user;
     const bool          none = f->n == 0;
-    const llap_status   st =
+    if (k->taken <= k->told && f->number > k->told) forget_alarms(k);
+    const llap_status st =
         take_row(k, f->entity, f->time, none ? llap_stream_variables(k->s) : f->variable,
                  none ? &nothing : f->value, none ? 1 : f->n);
     k->taken = f->number; /* what cannot be taken now cannot be later */
@@ -153,14 +168,6 @@ static ll_arrival *next_arrival(ll_live *k)
     return a;
 }
 
-/* Time has come to the newest row of all, so whoever is behind may be silent. */
-static void look_at_clock(ll_live *k)
-{
-    int64_t newest;
-    if (llap_stream_newest(k->s, NULL, &newest)) (void)llap_stream_clock(k->s, newest);
-    ll_live_tell_alarms(k);
-}
-
 llap_status ll_live_settle(ll_live *k, int64_t number)
 {
     ll_store   *store = k->server->streams->store;
@@ -173,6 +180,7 @@ llap_status ll_live_settle(ll_live *k, int64_t number)
     if (fresh) st = bring_back(k);
     const int64_t before = k->taken;
     if (st == LLAP_OK && fresh) st = ll_store_replay(store, k->name, k->taken, take_found, k);
+    if (st == LLAP_OK && fresh && k->taken <= k->told) forget_alarms(k);
     for (ll_arrival *a; st == LLAP_OK && (a = next_arrival(k)) != NULL; ll_free(a)) {
         if (a->number > k->taken + 1) st = ll_store_replay(store, k->name, k->taken, take_found, k);
         if (st == LLAP_OK && a->number == k->taken + 1) st = take_arrival(k, a);
@@ -182,7 +190,9 @@ llap_status ll_live_settle(ll_live *k, int64_t number)
     if (st == LLAP_OK && k->taken > before) {
         k->changed = ll_now();
         look_at_clock(k);
+        ll_live_tell_alarms(k);
     }
+    if (st == LLAP_OK && k->taken > k->told) k->told = k->taken;
     /* begin anew: of an append that was read in part the rest would never be taken */
     if (st != LLAP_OK && k->s != NULL && (st != LLAP_EUNAVAILABLE || k->taken > before)) drop(k);
     return st;

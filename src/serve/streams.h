@@ -47,6 +47,7 @@ typedef struct ll_live {
     ll_served      *model; /* NULL: there is none of that name now */
     llap_stream    *s;     /* NULL: likewise */
     int64_t         taken; /* number of the last append in s */
+    int64_t         told;  /* number of the last append of which alarms were told */
     int64_t         saved; /* number of the last one in the state that the store has */
     int64_t changed; /* when s took rows last (ll_now), 0: not since the last forecast event */
 

@@ -2,6 +2,10 @@
  * of them at once, also after the server was started again. */
 #include "world.h"
 
+#include <sys/stat.h>
+
+#define ADMIN "Authorization: Bearer admin-0123456789ab\r\n"
+
 static llap_server *serve_store(const char *store)
 {
     return serve((llap_serve_opts){ .store = store });
@@ -204,12 +208,13 @@ static void two_servers_at_one_store(void **state)
     llap_server_stop(two);
 }
 
+static char heard[1 << 20];
+
 /* Reads until the text was said, or the connection ends. */
 static bool hear(int fd, const char *text)
 {
-    static char heard[1 << 20];
-    size_t      n = 0;
-    ssize_t     got;
+    size_t  n = 0;
+    ssize_t got;
     while ((got = recv(fd, heard + n, sizeof heard - n - 1, 0)) > 0) {
         heard[n += (size_t)got] = '\0';
         if (strstr(heard, text) != NULL) return true;
@@ -239,13 +244,51 @@ static void events_are_heard(void **state)
     close(two);
 }
 
+/* Of a stream that is made anew of all its readings, as its model is replaced, nothing is told of
+ * what was told when it came. */
+static void alarms_are_told_once(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /v1/streams/air/events HTTP/1.1\r\n"
+                                  "Host: localhost\r\nConnection: close\r\n" ADMIN "\r\n";
+    static const char first[] = "entity,time,v0\ns000,2030-01-01T00:00:00Z,1e6\n",
+                      second[] = "entity,time,v0\ns001,2031-01-01T00:00:00Z,1e6\n",
+                      upload[] = "Content-Type: application/octet-stream\r\n" ADMIN,
+                      csv[] = "Content-Type: text/csv\r\n" ADMIN;
+    static char store[128], tokens[128];
+    size_t      n;
+    char       *model = read_all(w.model_path, &n);
+    snprintf(store, sizeof store, "%s/once.db", folder);
+    snprintf(tokens, sizeof tokens, "%s/tokens", folder);
+    FILE *f = fopen(tokens, "w");
+    assert_non_null(f);
+    fputs("root admin admin-0123456789ab\n", f);
+    fclose(f);
+    assert_int_equal(chmod(tokens, 0600), 0);
+    llap_server *s = serve((llap_serve_opts){ .store = store, .tokens = tokens });
+    const int    port = llap_server_port(s);
+    check_reply(ask(port, "POST", "/v1/streams/air/readings", csv, w.csv, w.n_csv), 200, NULL);
+    const int fd = dial(port);
+    assert_true(put_bytes(fd, request, sizeof request - 1) && hear(fd, "retry: "));
+    check_reply(ask(port, "POST", "/v1/streams/air/readings", csv, first, sizeof first - 1), 200,
+                NULL);
+    assert_true(hear(fd, "event: alarm"));
+    check_reply(ask(port, "PUT", "/v1/models/air", upload, model, n), 200, NULL);
+    check_reply(ask(port, "POST", "/v1/streams/air/readings", csv, second, sizeof second - 1), 200,
+                NULL);
+    assert_true(hear(fd, "2031-01-01T0")); /* in a forecast */
+    if (strstr(heard, "event: alarm") != NULL) fail_msg("heard %s", heard);
+    close(fd);
+    free(model);
+    llap_server_stop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings_and_forecasts),
-        cmocka_unit_test(words_keep_their_codes),
-        cmocka_unit_test(two_servers_at_one_store),
-        cmocka_unit_test(events_are_heard),
+        cmocka_unit_test(readings_and_forecasts),   cmocka_unit_test(words_keep_their_codes),
+        cmocka_unit_test(two_servers_at_one_store), cmocka_unit_test(events_are_heard),
+        cmocka_unit_test(alarms_are_told_once),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }
