@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { WORTH_IT = 16384 }; /* rows that are shared out to threads */
+
 static void rows_deinit(anchor_rows *r)
 {
     if (r->target != r->u) ll_free(r->target);
@@ -30,6 +32,7 @@ static llap_status rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
         return LLAP_ENOMEM;
     }
     ll_chain_mark(c, series, s->y, s->n, drop);
+#pragma omp parallel for schedule(static) if (s->n >= WORTH_IT)
     for (size_t i = 0; i < s->n; i++) {
         const double z = ll_chain_z(c, series, s->y[i]);
         r->u[i] = isnan(z)
@@ -138,8 +141,8 @@ static void thin(span *s, const double *u, size_t points)
     s->every = 1;
     s->n_query = n_query;
     if (points == 0) return;
-    for (size_t i = s->first; s->n_obs > 2 * points && i < s->now; i++)
-        if (!isnan(u[i])) seen++;
+    if (s->n_obs > 2 * points)
+        for (size_t i = s->first; i < s->now; i++) seen += (size_t)!isnan(u[i]);
     if (seen > 2 * points) {
         s->dense = dense_for(seen, points);
         s->n_obs = kept_of(seen, s->dense);
@@ -241,20 +244,25 @@ static void set_times(ll_anchor_window *w, const anchor_rows *r, span s, double 
     }
 }
 
-static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, anchor_cut how,
-                        double **at)
+/* at: its part of the numbers; drop [rows of its context] is room. */
+static void fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, anchor_cut how,
+                 double *at, bool *drop)
 {
     const size_t n_obs = s.now - s.first, n_query = s.n_query;
-    double      *w = take(at, n_obs), *target = take(at, n_query), scale, start;
+    double      *w = take(&at, n_obs), *target = take(&at, n_query), scale, start;
     memcpy(w, r->u + s.first, n_obs * sizeof *w);
-    const llap_status st = anchor_drop_glitches(r->chain, r->series, r->y + s.first, n_obs, w);
+    if (r->chain->glitch != NULL) {
+        ll_chain_mark(r->chain, r->series, r->y + s.first, n_obs, drop);
+        for (size_t j = 0; j < n_obs; j++)
+            if (drop[j]) w[j] = NAN;
+    }
     how.loose = ll_chain_loose(r->chain, r->series);
     anchor_norm(how, w, n_obs, &b->m[i], &scale, &start); /* of all rows */
     b->s[i] = how.innovation ? 1.0 : scale;
     for (size_t j = 0; j < n_obs; j++) w[j] = (w[j] - b->m[i]) / b->s[i];
     for (size_t j = 0, q = s.query; j < n_query; j++, q += s.every)
         target[j] = isnan(r->z[q]) ? NAN : (r->target[q] - b->m[i]) / b->s[i];
-    b->again[i] = r->target == r->u ? w : take(at, n_obs);
+    b->again[i] = r->target == r->u ? w : take(&at, n_obs);
     for (size_t j = 0; b->again[i] != w && j < n_obs; j++)
         b->again[i][j] = isnan(w[j]) ? NAN : (r->target[s.first + j] - b->m[i]) / b->s[i];
     keep_rows(r, s, w);
@@ -265,14 +273,13 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
                                        .target = target,
                                        .start = start,
                                        .scale = scale };
-    set_times(&b->window[i], r, s, at);
+    set_times(&b->window[i], r, s, &at);
     b->query[i] = s.query;
     b->every[i] = s.every;
     b->in[i] = r->in;
     assert(!(scale <= 0.0) && i < b->n);
-    b->mean[i] = take(at, n_query);
-    b->var[i] = take(at, n_query);
-    return st;
+    b->mean[i] = take(&at, n_query);
+    b->var[i] = take(&at, n_query);
 }
 
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
@@ -289,25 +296,53 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
     };
 }
 
+/* Where each window begins in the numbers, and in the rows of all contexts. */
+typedef struct layout {
+    span   *span;         /* [n] */
+    size_t *number, *row; /* [n + 1]; owned through number */
+} layout;
+
+static llap_status lay_out(layout *l, anchor_cut how, const anchor_rows *rows, size_t n_series,
+                           const ll_origin *origin, size_t n)
+{
+    *l = (layout){ .span = ll_new(n, sizeof *l->span),
+                   .number = ll_new(2 * (n + 1), sizeof *l->number) };
+    if (l->span == NULL || l->number == NULL) return LLAP_ENOMEM;
+    l->row = l->number + n + 1;
+    for (size_t i = 0; i < n; i++)
+        if (origin[i].series >= n_series || !isfinite(origin[i].t))
+            return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
+                           origin[i].series, n_series, origin[i].t);
+    for (size_t i = 0; i < n; i++) {
+        l->span[i] = span_of(how, &rows[origin[i].series], origin[i].t);
+        const size_t n_obs = l->span[i].now - l->span[i].first;
+        l->number[i + 1] = l->number[i] + 3 * n_obs + 4 * l->span[i].n_query;
+        l->row[i + 1] = l->row[i] + n_obs;
+    }
+    return LLAP_OK;
+}
+
 llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows *rows,
                               size_t n_series, const ll_origin *origin, size_t n)
 {
     *b = (anchor_batch){ 0 };
-    size_t numbers = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (origin[i].series >= n_series || !isfinite(origin[i].t))
-            return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
-                           origin[i].series, n_series, origin[i].t);
-        const span s = span_of(how, &rows[origin[i].series], origin[i].t);
-        numbers += 3 * (s.now - s.first) + 4 * s.n_query;
+    layout      l;
+    bool       *drop = NULL;
+    llap_status st = lay_out(&l, how, rows, n_series, origin, n);
+    if (st == LLAP_OK) st = batch_arrays(b, n, l.number[n]);
+    if (st == LLAP_OK) {
+        drop = ll_new(l.row[n], sizeof *drop);
+        if (drop == NULL) st = LLAP_ENOMEM;
     }
-    llap_status st = batch_arrays(b, n, numbers);
-    double     *at = b->numbers;
-    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
-        const anchor_rows *r = &rows[origin[i].series];
-        st = fill(b, i, r, span_of(how, r, origin[i].t), how, &at);
+    if (st == LLAP_OK) {
+#pragma omp parallel for schedule(static) if (l.row[n] >= WORTH_IT)
+        for (size_t i = 0; i < n; i++)
+            fill(b, i, &rows[origin[i].series], l.span[i], how, b->numbers + l.number[i],
+                 drop + l.row[i]);
     }
-    assert(st != LLAP_OK || at <= b->numbers + numbers); /* counts alone take it all */
+    ll_free(drop);
+    ll_free(l.span);
+    ll_free(l.number);
     if (st != LLAP_OK) anchor_batch_deinit(b);
     return st;
 }

@@ -76,10 +76,22 @@ static void mark(void *user, size_t at, double middle, double r, bool last)
     m->drop[at] = fabs(r) > (last ? m->rule.end * limit : limit);
 }
 
+/* No value is further from a median than the largest of all is from the least: most windows have
+ * nothing that could be a glitch. NaN is passed over. */
+static bool all_within(const double *y, size_t n, double limit)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        least = y[i] < least ? y[i] : least;
+        most = y[i] > most ? y[i] : most;
+    }
+    return !(most - least > limit);
+}
+
 void ll_glitch_mark(const double *y, size_t n, ll_glitch_rule rule, bool *drop)
 {
     memset(drop, 0, n * sizeof *drop);
-    if (rule.limit == 0.0) return;
+    if (rule.limit == 0.0 || all_within(y, n, rule.limit * fmin(1.0, rule.end))) return;
     marker m = { rule, drop };
     walk(y, n, mark, &m);
 }
