@@ -23,6 +23,21 @@ static inline double bench_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Processor seconds of all threads: they do not count waiting for others who use the machine. */
+static inline double bench_processor(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#define BENCH_PROCESSOR(seconds, work)           \
+    do {                                         \
+        const double start_ = bench_processor(); \
+        work;                                    \
+        (seconds) = bench_processor() - start_;  \
+    } while (0)
+
 #define BENCH_TIME(seconds, work)          \
     do {                                   \
         const double start_ = bench_now(); \

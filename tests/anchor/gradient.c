@@ -172,6 +172,38 @@ static void failures(void **state)
     problem_free(&p);
 }
 
+/* What is remembered of one window's gaps serves the next, and leaves no trace: many gaps and few,
+ * and more than there is room for. */
+static void windows_together_are_windows_alone(void **state)
+{
+    (void)state;
+    dice             d = { 21 };
+    ll_anchor_kernel k = roll_kernel(&d, 1e-2);
+    problem          p[6];
+    ll_anchor_window w[6];
+    ll_anchor_loss   all;
+    double           sum = 0, d_rho = 0;
+    for (size_t i = 0; i < 6; i++) {
+        p[i] = roll_problem(&d, 60 + 10 * i, 8, 0.1, 4);
+        for (size_t j = 0; i % 2 == 1 && j < p[i].w.n_obs; j++) p[i].t[j] = (double)j / 60.0;
+        w[i] = p[i].w;
+    }
+    CHECK_OK(ll_anchor_loss_gradient(&k, w, 6, LL_ANCHOR_CRPS, 1e-3, &all));
+    for (size_t i = 0; i < 6; i++) {
+        ll_anchor_loss one;
+        double         mean[2][8], var[2][8], *means[] = { mean[0] }, *vars[] = { var[0] };
+        CHECK_OK(ll_anchor_loss_gradient(&k, &w[i], 1, LL_ANCHOR_CRPS, 1e-3, &one));
+        sum += one.sum;
+        d_rho += one.d_rho[0];
+        CHECK_OK(ll_anchor_filter(&k, &w[i], 1, means, vars, NULL));
+        CHECK_OK(ll_anchor_filter_terms(&k, &w[i], mean[1], var[1], (double[8 * 17]){ 0 }));
+        assert_memory_equal(mean[0], mean[1], p[i].w.n_query * sizeof **mean);
+        assert_memory_equal(var[0], var[1], p[i].w.n_query * sizeof **var);
+    }
+    assert_true(sum == all.sum && d_rho == all.d_rho[0]);
+    for (size_t i = 0; i < 6; i++) problem_free(&p[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +211,7 @@ int main(void)
         cmocka_unit_test(values_equal_definition),
         cmocka_unit_test(crps_equals_integral),
         cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(windows_together_are_windows_alone),
         cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,10 +7,13 @@
 #include <math.h>
 #include <omp.h>
 
+enum { STEPS = 48 }; /* that a thread remembers */
+
 /* Scratch of one thread. */
 typedef struct worker {
-    anchor_event *ev;    /* [n_max] */
-    size_t       *order; /* [2 * n_query_max] */
+    anchor_event *ev;       /* [n_max] */
+    size_t       *order;    /* [2 * n_query_max] */
+    anchor_steps  steps[2]; /* of both systems */
 } worker;
 
 /* Where the laws of a window go. far [readings]: how far off each is; NULL: not wanted.
@@ -34,12 +37,11 @@ static void put_terms(const anchor_system *sys, int32_t n_terms, const double *x
 
 /* One pass over the events: writes the law of each query as it is met, *loglik becomes the log
  * density of what was observed. False: the level moves and this system has none. */
-static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
+static bool filter_events(const anchor_system *sys, anchor_steps *steps, const ll_anchor_kernel *k,
                           const ll_anchor_window *w, const anchor_event *ev, size_t n,
                           const answers *out, double *loglik)
 {
     double         x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
-    anchor_step    step = { .gap = -1.0 };
     anchor_monitor mo = { 0 };
     const double   unit = anchor_unit(k->innovation, w->scale);
     size_t         read = 0;
@@ -50,9 +52,10 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
     if (w->start > 0.0) anchor_add_level(sys, w->start, sys->ld, P);
     for (size_t i = 0; i < n; i++) {
         if (ev[i].gap > 0.0) {
-            anchor_step_set(&step, sys, ev[i].gap);
-            anchor_push(sys, &step, x);
-            anchor_push_cov(sys, &step, P);
+            anchor_steps_reserve(steps, 1);
+            const anchor_step *step = anchor_steps_find(steps, sys, ev[i].gap);
+            anchor_push(sys, step, x);
+            anchor_push_cov(sys, step, P);
         }
         if (ev[i].query >= 0) {
             assert((size_t)ev[i].query < w->n_query);
@@ -81,13 +84,13 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
 }
 
 /* The level has a place only where it is needed: most windows of a series without drift. */
-static double filter_window(const anchor_system sys[2], const ll_anchor_kernel *k,
-                            const ll_anchor_window *w, const anchor_event *ev, size_t n,
-                            const answers *out)
+static double filter_window(const anchor_system sys[2], worker *me, const ll_anchor_kernel *k,
+                            const ll_anchor_window *w, size_t n, const answers *out)
 {
     double loglik;
-    bool   done = filter_events(&sys[0], k, w, ev, n, out, &loglik);
-    if (!done) done = filter_events(&sys[1], k, w, ev, n, out, &loglik);
+    bool   done = false;
+    for (int awake = 0; awake < 2 && !done; awake++)
+        done = filter_events(&sys[awake], &me->steps[awake], k, w, me->ev, n, out, &loglik);
     assert(done); /* the second has a level */
     (void)done;
     return loglik;
@@ -103,6 +106,8 @@ static llap_status workers_create(const anchor_load *load, worker **out)
         (*out)[i].ev = ll_new(load->n_events, sizeof *(*out)[i].ev);
         (*out)[i].order = ll_new(2 * load->n_query, sizeof *(*out)[i].order);
         if ((*out)[i].ev == NULL || (*out)[i].order == NULL) return LLAP_ENOMEM;
+        for (int awake = 0; awake < 2; awake++)
+            if (anchor_steps_init(&(*out)[i].steps[awake], STEPS) != LLAP_OK) return LLAP_ENOMEM;
     }
     return LLAP_OK;
 }
@@ -112,6 +117,7 @@ static void workers_destroy(worker *all, int n)
     for (int i = 0; all != NULL && i < n; i++) {
         ll_free(all[i].ev);
         ll_free(all[i].order);
+        for (int awake = 0; awake < 2; awake++) anchor_steps_deinit(&all[i].steps[awake]);
     }
     ll_free(all);
 }
@@ -126,7 +132,7 @@ static void filter_windows(const anchor_system sys[2], const ll_anchor_kernel *k
         const size_t n = anchor_events(&w[i], me->ev, me->order);
         assert(omp_get_thread_num() < n_threads && n <= w[i].n_obs + w[i].n_query);
         const double ll =
-            filter_window(sys, k, &w[i], me->ev, n, &(answers){ .mean = mean[i], .var = var[i] });
+            filter_window(sys, me, k, &w[i], n, &(answers){ .mean = mean[i], .var = var[i] });
         if (loglik != NULL) loglik[i] = ll;
     }
 }
@@ -163,7 +169,7 @@ static llap_status filter_one(const ll_anchor_kernel *k, const ll_anchor_window 
     st = workers_create(&load, &me);
     if (st == LLAP_OK) {
         *n_events = anchor_events(w, me->ev, me->order);
-        filter_window(sys, k, w, me->ev, *n_events, out);
+        filter_window(sys, me, k, w, *n_events, out);
     }
     workers_destroy(me, load.n_threads);
     return st;

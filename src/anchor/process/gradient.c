@@ -19,14 +19,15 @@
 
 /* What one thread keeps of one window. */
 typedef struct tape {
-    anchor_event *ev;    /* [n_max] */
-    size_t       *order; /* [2 * n_query_max] */
-    anchor_step  *step;  /* [n_max] transition into the event */
-    double       *x;     /* [n_max,J] predicted mean */
-    double       *P;     /* [n_max,J,ld] predicted covariance */
-    double       *d;     /* [n_max] variance of the reading; at a query nu is included */
-    double       *e;     /* [n_max] observation minus its mean; at a query the mean itself */
-    double       *by;    /* [n_max] what the variance of a query is multiplied by, over d */
+    anchor_event       *ev;    /* [n_max] */
+    size_t             *order; /* [2 * n_query_max] */
+    anchor_steps        steps; /* of all windows so far */
+    const anchor_step **step;  /* [n_max] transition into the event, where it has a gap */
+    double             *x;     /* [n_max,J] predicted mean */
+    double             *P;     /* [n_max,J,ld] predicted covariance */
+    double             *d;     /* [n_max] variance of the reading; at a query nu is included */
+    double             *e;     /* [n_max] observation minus its mean; at a query the mean itself */
+    double             *by;    /* [n_max] what the variance of a query is multiplied by, over d */
 } tape;
 
 typedef struct adjoint {
@@ -41,15 +42,14 @@ static void forward(const anchor_system *sys, bool innovation, size_t n, tape *t
 {
     anchor_monitor mo = { 0 };
     const size_t   J = (size_t)sys->J, size = J * (size_t)sys->ld;
-    anchor_step    step = { .gap = -1.0 };
     double         x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
     anchor_start(sys, x, P);
+    anchor_steps_reserve(&tp->steps, n);
     for (size_t k = 0; k < n; k++) {
         if (tp->ev[k].gap > 0.0) {
-            anchor_step_set(&step, sys, tp->ev[k].gap);
-            anchor_push(sys, &step, x);
-            anchor_push_cov(sys, &step, P);
-            tp->step[k] = step;
+            tp->step[k] = anchor_steps_find(&tp->steps, sys, tp->ev[k].gap);
+            anchor_push(sys, tp->step[k], x);
+            anchor_push_cov(sys, tp->step[k], P);
         }
         memcpy(tp->x + k * J, x, J * sizeof *x);
         memcpy(tp->P + k * size, P, size * sizeof *P);
@@ -212,7 +212,7 @@ static void backward(const anchor_system *sys, bool innovation, const ll_anchor_
             readings -= 1.0;
         }
         if (!query) observation_back(sys, tp->P + k * size, d, e, s.d_first, s.d_second, ad);
-        if (tp->ev[k].gap > 0.0) gap_back(sys, &tp->step[k], tp->x + k * J, tp->P + k * size, ad);
+        if (tp->ev[k].gap > 0.0) gap_back(sys, tp->step[k], tp->x + k * J, tp->P + k * size, ad);
     }
 }
 
@@ -247,6 +247,7 @@ static void tapes_destroy(tape *all, int n)
     for (int i = 0; all != NULL && i < n; i++) {
         void *const arrays[] = { all[i].ev, all[i].order, all[i].step, all[i].x,
                                  all[i].P,  all[i].d,     all[i].e,    all[i].by };
+        anchor_steps_deinit(&all[i].steps);
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) ll_free(arrays[j]);
     }
     ll_free(all);
@@ -265,7 +266,7 @@ static llap_status tape_init(const anchor_system *sys, size_t n_events, size_t n
     tp->by = ll_new(n_events, sizeof *tp->by);
     const bool ok = tp->ev != NULL && tp->order != NULL && tp->step != NULL && tp->x != NULL &&
                     tp->P != NULL && tp->d != NULL && tp->e != NULL && tp->by != NULL;
-    return ok ? LLAP_OK : LLAP_ENOMEM;
+    return ok ? anchor_steps_init(&tp->steps, n_events + 1) : LLAP_ENOMEM;
 }
 
 static llap_status tapes_create(const anchor_system *sys, const anchor_load *load, tape **out)

@@ -1,5 +1,7 @@
 #include "anchor/process/state.h"
 
+#include "base/alloc.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -95,6 +97,41 @@ void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap)
     }
     for (int i = 0; i < sys->n; i++) st->lag[i] = lost[i] - lost[0];
     if (sys->level >= 0) step_drift(st, sys, gap);
+}
+
+llap_status anchor_steps_init(anchor_steps *all, size_t room)
+{
+    *all = (anchor_steps){ .room = room, .step = ll_new(room, sizeof *all->step) };
+    assert(room > 0);
+    return all->step == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+void anchor_steps_deinit(anchor_steps *all) { ll_free(all->step); }
+
+void anchor_steps_reserve(anchor_steps *all, size_t n)
+{
+    assert(n <= all->room);
+    if (all->room - all->n >= n) return;
+    all->n = 0;
+    memset(all->place, 0, sizeof all->place);
+}
+
+const anchor_step *anchor_steps_find(anchor_steps *all, const anchor_system *sys, double gap)
+{
+    enum { N = ANCHOR_STEP_PLACES, TRIES = 8 };
+    uint64_t bits;
+    memcpy(&bits, &gap, sizeof bits);
+    const size_t first = (size_t)((bits * UINT64_C(0x9E3779B97F4A7C15)) >> 56) % N;
+    size_t       at = first;
+    for (int i = 0; i < TRIES && all->place[at] > 0; i++, at = (at + 1) % N)
+        if (all->step[all->place[at] - 1].gap == gap) return &all->step[all->place[at] - 1];
+    assert(all->n < all->room); /* reserved */
+    anchor_step *step = &all->step[all->n++];
+    step->gap = -1.0;
+    anchor_step_set(step, sys, gap);
+    if (all->place[at] > 0) at = first; /* none of its places is free */
+    all->place[at] = (uint32_t)all->n;
+    return step;
 }
 
 void anchor_add_independent(const anchor_system *sys, const double *v, const double *by, int ld,

@@ -53,6 +53,22 @@ typedef struct anchor_step {
 void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k, bool awake);
 void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap);
 
+/* Transitions of one system that are known already: the gaps of a grid, or of windows thinned on
+ * one, come again and again, some of them in two or three roundings. */
+enum { ANCHOR_STEP_PLACES = 256 };
+typedef struct anchor_steps {
+    anchor_step *step; /* [room], n of them made; owned */
+    size_t       n, room;
+    uint32_t     place[ANCHOR_STEP_PLACES]; /* by a hash of the gap: 1 + which step; 0: none */
+} anchor_steps;
+
+llap_status anchor_steps_init(anchor_steps *all, size_t room); /* LLAP_ENOMEM; deinit either way */
+void        anchor_steps_deinit(anchor_steps *all);
+/* Room for n more; steps found before may be gone. */
+void anchor_steps_reserve(anchor_steps *all, size_t n);
+/* gap > 0. Stays until the next reserve. */
+const anchor_step *anchor_steps_find(anchor_steps *all, const anchor_system *sys, double gap);
+
 static inline int anchor_sine(const anchor_system *sys, int place) /* its s; -1: none */
 {
     return place >= sys->o && place < sys->o + sys->m ? sys->n + place - sys->o : -1;
