@@ -277,8 +277,9 @@ static anchor_attempt attempt_of(const ll_anchor_model_opts *o, int i, double ka
     };
 }
 
+/* like: another candidate, or NULL. */
 static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opts *o, bool climate,
-                              double gain, ll_anchor_model **best)
+                              double gain, const ll_anchor_model *like, ll_anchor_model **best)
 {
     const double kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
     const int    n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
@@ -288,6 +289,8 @@ static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opt
         ll_anchor_model *m = NULL;
         anchor_attempt   a = attempt_of(o, first + k, kappas[k]);
         a.chain.climate = climate;
+        if (like != NULL) a.chain.like = like->chain;
+        else if (*best != NULL) a.chain.like = (*best)->chain;
         st = anchor_candidate(d, o, &a, &m);
         anchor_prefer(best, m, gain);
     }
@@ -307,6 +310,7 @@ static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o, 
     a.start = o->cycles;
     a.learn_omega = true;
     a.chain.climate = (*best)->chain->n_climate > 0;
+    a.chain.like = (*best)->chain;
     const llap_status st = anchor_candidate(d, o, &a, &m);
     if (!anchor_prefer(best, m, gain)) return st;
     o->start = anchor_kernel_still((*best)->kernel);
@@ -327,6 +331,7 @@ static llap_status try_profile(const ll_anchor_data *d, const ll_anchor_model_op
     a.start = (*best)->kernel;
     a.start.monitor = 0.0;
     a.chain.climate = a.chain.profile = true;
+    a.chain.like = (*best)->chain;
     const llap_status st = anchor_candidate(d, o, &a, &m);
     anchor_prefer(best, m, gain + fmax(more, 0.0));
     return st;
@@ -394,8 +399,8 @@ static llap_status fit_best(const ll_anchor_data *d, ll_anchor_model_opts *o, an
     const bool       choose = d->n_valid > 0;
     ll_anchor_model *best = NULL, *with = NULL;
     llap_status      st = LLAP_OK;
-    if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
-    if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
+    if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, NULL, &best);
+    if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, best, &with);
     anchor_prefer(&best, with, ask.climate);
     if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, ask.climate, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);

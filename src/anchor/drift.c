@@ -268,9 +268,10 @@ static anchor_attempt attempt_of(const contest *c, int number, int i, what w)
 /* Candidate number i of the contest; *crps becomes its score. */
 static llap_status try_one(contest *c, int i, what w, double *crps)
 {
-    ll_anchor_model     *m = NULL;
-    const anchor_attempt a = attempt_of(c, FIRST_NUMBER + i, i, w);
-    const llap_status    st = anchor_candidate(c->d, c->o, &a, &m);
+    ll_anchor_model *m = NULL;
+    anchor_attempt   a = attempt_of(c, FIRST_NUMBER + i, i, w);
+    a.chain.like = c->base->chain;
+    const llap_status st = anchor_candidate(c->d, c->o, &a, &m);
     *crps = st == LLAP_OK && isfinite(m->valid_crps) ? m->valid_crps : INFINITY;
     if (st == LLAP_ENUMERIC) return LLAP_OK; /* no candidate: the base stays */
     if (st != LLAP_OK || isinf(*crps)) {

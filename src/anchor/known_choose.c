@@ -79,6 +79,7 @@ static llap_status try_one(const ll_anchor_data *d, const ll_anchor_model_opts *
     a.chain.profile = from->chain->profile.daily > 0;
     a.chain.periods = from->chain->periods;
     a.chain.known = *known;
+    a.chain.like = from->chain;
     *out = NULL;
     const llap_status st = anchor_candidate(d, o, &a, out);
     return st == LLAP_ENUMERIC ? LLAP_OK : st;

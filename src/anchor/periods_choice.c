@@ -89,6 +89,7 @@ llap_status anchor_choose_periods(const ll_anchor_data *d, ll_anchor_model_opts 
         a.chain.climate = true;
         a.chain.profile = false;
         a.chain.periods = p;
+        a.chain.like = (*best)->chain;
         st = anchor_candidate(d, o, &a, &m);
         anchor_prefer(&with, m, 0.0);
     }

@@ -1,4 +1,6 @@
-/* Ways to the same chain that are shorter: windows without glitches. */
+/* Ways to the same chain that are shorter: windows without glitches, and what another chain has
+ * found already. */
+#include "anchor/chain/chain.h"
 #include "anchor/chain/glitch.h"
 #include "base/sort.h"
 #include "check.h"
@@ -50,10 +52,56 @@ static void glitches_are_those_of_the_definition(void **state)
     assert_true(found > 500);
 }
 
+/* A chain that takes over what an earlier one found of the same values is the one fitted alone. */
+static void like_another_chain(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    static double t[2][N], y[2][N];
+    dice          d = { 12 };
+    ll_series     s[2];
+    for (int e = 0; e < 2; e++) {
+        for (int i = 0; i < N; i++) {
+            t[e][i] = i;
+            y[e][i] = roll(&d) < .1 ? NAN : exp(.6 * roll_normal(&d) + .3 * sin(i * .26)) + e;
+        }
+        y[e][70] = 1e4;
+        s[e] = (ll_series){ .n = N, .t = t[e], .y = y[e] };
+    }
+    const ll_curve curves[] = { LL_CURVE_TAILS, LL_CURVE_LOG };
+    ll_chain_opts  o = LL_CHAIN_DEFAULT;
+    ll_chain      *first = NULL;
+    o.curve = LL_CURVE_TAILS;
+    o.climate = false;
+    CHECK_OK(ll_chain_fit(s, 2, &o, &first));
+    for (int k = 0; k < 4; k++) {
+        ll_chain *alone = NULL, *taken = NULL;
+        o.curve = curves[k / 2];
+        o.climate = k % 2 == 1;
+        o.like = NULL;
+        CHECK_OK(ll_chain_fit(s, 2, &o, &alone));
+        o.like = first;
+        CHECK_OK(ll_chain_fit(s, 2, &o, &taken));
+        assert_true(alone->lambda == taken->lambda && alone->glitch_end == taken->glitch_end);
+        assert_memory_equal(alone->knot, taken->knot, sizeof alone->knot);
+        assert_memory_equal(alone->glitch, taken->glitch, 3 * sizeof(double));
+        assert_true(alone->glitch[0] > 0 && alone->lambda != 0);
+        for (int i = 0; i < 100; i++) {
+            const double z = ll_chain_z(alone, 1, y[1][i]);
+            assert_true(isnan(z) || ll_chain_u(alone, 1, i, z) ==
+                                        ll_chain_u(taken, 1, i, ll_chain_z(taken, 1, y[1][i])));
+        }
+        ll_chain_destroy(alone);
+        ll_chain_destroy(taken);
+    }
+    ll_chain_destroy(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(glitches_are_those_of_the_definition),
+        cmocka_unit_test(like_another_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,9 @@ typedef struct ll_chain_opts {
     ll_static_opts         statics;  /* pooled: of every series, else of those without a value */
     const ll_holiday_list *holidays; /* of a climate; NULL: none */
     ll_chain_values        values;   /* counts: only absurd ones are glitches */
+    /* Fitted to the same values with other options of climate, known inputs and curve (or NULL):
+     * limits of glitches and, of the same curve, what bends are not looked for again. */
+    const struct ll_chain *like;
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \

@@ -165,14 +165,19 @@ static double best_lambda(const chain_values *z)
 }
 
 /* Knots of the tails, and lambda from values that no outlier rules: z held within +-5. */
-static llap_status fit_tail_curve(ll_chain *c, const chain_values *z, ll_transform transform)
+static llap_status fit_tail_curve(ll_chain *c, const chain_values *z, const ll_chain_opts *o)
 {
     const double at[] = { .05, .95 }, most = 5.0;
     chain_values held = *z;
+    if (o->like != NULL && o->like->curve == c->curve) {
+        c->lambda = o->like->lambda;
+        memcpy(c->knot, o->like->knot, sizeof c->knot);
+        return LLAP_OK;
+    }
     held.x = ll_new(z->n, sizeof *held.x);
     if (held.x == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < z->n; i++) held.x[i] = hold(z->x[i], -most, most);
-    if (transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(&held);
+    if (o->transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(&held);
     memcpy(held.x, z->x, z->n * sizeof *held.x);
     ll_sort_doubles(held.x, z->n);
     for (int k = 0; k < 2; k++) c->knot[k] = ll_quantile(held.x, z->n, at[k]);
@@ -181,14 +186,14 @@ static llap_status fit_tail_curve(ll_chain *c, const chain_values *z, ll_transfo
     return LLAP_OK;
 }
 
-static llap_status fit_curve(ll_chain *c, const chain_values *z, ll_transform transform)
+static llap_status fit_curve(ll_chain *c, const chain_values *z, const ll_chain_opts *o)
 {
-    llap_status st = LLAP_OK;
+    const ll_transform transform = c->curve == LL_CURVE_LOG ? LL_TRANSFORM_NONE : o->transform;
+    llap_status        st = LLAP_OK;
     c->lambda = 1.0;
     c->log1p = transform == LL_TRANSFORM_LOG1P;
     c->asinh = transform == LL_TRANSFORM_ASINH;
-    if (c->curve != LL_CURVE_CLIPPED && c->curve != LL_CURVE_LOG)
-        st = fit_tail_curve(c, z, transform);
+    if (c->curve != LL_CURVE_CLIPPED && c->curve != LL_CURVE_LOG) st = fit_tail_curve(c, z, o);
     else if (transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(z);
     const moments m = moments_of_bent(c, z);
     c->g_m = m.mean;
@@ -211,8 +216,7 @@ static llap_status fit_links(ll_chain *c, chain_values *v, const ll_chain_opts *
         c->z_lo = lo - 0.2;
         c->z_hi = isfinite(c->z_clip) ? c->z_clip : hi + 0.2;
     }
-    const ll_transform transform = c->curve == LL_CURVE_LOG ? LL_TRANSFORM_NONE : o->transform;
-    const llap_status  st = fit_curve(c, v, transform);
+    const llap_status st = fit_curve(c, v, o);
     if (st != LLAP_OK) return st;
     e = 0;
     for (size_t i = 0; i < v->n; i++) {
@@ -277,7 +281,11 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     bool        *drop = ll_new(rows, sizeof *drop);
     llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
     c->glitch_end = 1.0;
-    if (st == LLAP_OK && !o->values.keep_glitches) /* else all limits stay 0: none */
+    if (st == LLAP_OK && o->like != NULL) {
+        assert(o->like->n_series == n && o->like->glitch != NULL);
+        memcpy(c->glitch, o->like->glitch, (n + 1) * sizeof *c->glitch);
+        c->glitch_end = o->like->glitch_end;
+    } else if (st == LLAP_OK && !o->values.keep_glitches) /* else all limits stay 0: none */
         st = ll_glitch_fit(train, n, o->pooled, o->values.kind == LL_KIND_COUNT, c->glitch,
                            &c->glitch_end);
     for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {
