@@ -324,6 +324,15 @@ static ll_tensor *b_attention_samples(op_build *o) /* [B,3,...] queries, keys sh
     return ll_attention(o->g, q, k, v, &(ll_attention_opts){ .n_heads = 2 });
 }
 
+static ll_tensor *b_attention_padded_samples(op_build *o) /* and the keys that are left out */
+{
+    ll_tensor *q = op_leaf(o, "q", FILL_REAL, true, LL_SHAPE(o->b, 3, o->l, 2 * o->n));
+    ll_tensor *k = op_leaf(o, "k", FILL_REAL, true, LL_SHAPE(o->b, 1, o->l, 2 * o->n));
+    ll_tensor *v = op_leaf(o, "v", FILL_REAL, true, LL_SHAPE(o->b, 1, o->l, 2 * o->n));
+    ll_tensor *m = op_leaf(o, "m", FILL_MASK, true, LL_SHAPE(o->b, 1, o->l));
+    return ll_attention(o->g, q, k, v, &(ll_attention_opts){ .n_heads = 2, .key_padding = m });
+}
+
 static ll_tensor *b_attention_dropout(op_build *o)
 {
     ll_tensor *x = op_leaf(o, "x", FILL_REAL, true, LL_SHAPE(o->b, o->l, 6 * o->n)), *p[3];
@@ -467,6 +476,7 @@ const op_row op_table[] = {
     { "attention",  LL_OP_ATTENTION,  b_attention,  1e-5, false, true },
     { "attention cross",LL_OP_ATTENTION_GRAD,b_attention_cross,1e-5, false, true },
     { "attention samples",LL_OP_ATTENTION,b_attention_samples,1e-5, false, true },
+    { "attention padded samples",LL_OP_ATTENTION,b_attention_padded_samples,1e-5, false, true },
     { "attention dropout",LL_OP_ATTENTION,b_attention_dropout,1e-5, false, true },
     { "sum apart",  LL_OP_SUM,        b_sum_apart,  1e-6, false, false },
     { "norm uneven",LL_OP_NORM,       b_norm_uneven,2e-5, false, false },

@@ -16,13 +16,22 @@ typedef struct attn {
     size_t   pad_bytes, lse_bytes; /* of the scratch before the arithmetic's own */
 } attn;
 
+/* Samples exclude the same keys. */
+static bool shares_mask(const ll_call *c, int64_t samples)
+{
+    const ll_view *m = &c->in[MASK];
+    const int      last = m->shape.rank - 2;
+    if (!cpu_has(c, MASK)) return true;
+    return last >= 0 && m->shape.dim[last] == samples && m->stride[last] == 0;
+}
+
 /* The last merged axis holds samples that share keys, values and bias: more queries, if theirs lie
  * one after the other. */
 static bool shares_keys(const ll_call *c, const cpu_axes *x, int64_t lq, int64_t e)
 {
     const int last = x->n - 1, r = c->in[Q].shape.rank;
-    return x->n > 0 && x->stride[1][last] == 0 && x->stride[2][last] == 0 && !cpu_has(c, MASK) &&
-           !cpu_has(c, BIAS) && c->attr->attention.dropout == 0.0 &&
+    return x->n > 0 && x->stride[1][last] == 0 && x->stride[2][last] == 0 &&
+           shares_mask(c, x->dim[last]) && !cpu_has(c, BIAS) && c->attr->attention.dropout == 0.0 &&
            x->stride[0][last] == lq * c->in[Q].stride[r - 2] && x->stride[3][last] == lq * e;
 }
 
@@ -55,17 +64,19 @@ static attn attn_of(const ll_call *c)
         t.a.bias_at = (ll_attn_at){ n > 0 ? t.axes.stride[4][i] : 0, bias->stride[r - 1],
                                     bias->stride[r - 2] };
     t.a.key_pad_batch = t.a.nk;
-    if (cpu_has(c, MASK)) t.pad_bytes = cpu_round((size_t)(t.batch * t.a.nk));
+    if (cpu_has(c, MASK)) t.pad_bytes = cpu_round((size_t)(t.batch / t.samples * t.a.nk));
     if (t.samples > 1)
         t.lse_bytes = cpu_round((size_t)(t.a.batch * heads * t.a.nq) * sizeof(float));
     return t;
 }
 
-/* Which keys are excluded, as bytes [batch, nk]. */
+/* Which keys are excluded, as bytes [batch / samples, nk]. */
 static void read_padding(const ll_call *c, const attn *t, unsigned char *pad)
 {
-    for (int64_t i = 0; i < t->batch * t->a.nk; i++)
-        pad[i] = cpu_in(c, MASK)[ll_view_offset(&c->in[MASK], i)] != 0.0f;
+    const int64_t nk = t->a.nk;
+    for (int64_t b = 0; b < t->batch; b += t->samples)
+        for (int64_t j = 0; j < nk; j++)
+            *pad++ = cpu_in(c, MASK)[ll_view_offset(&c->in[MASK], b * nk + j)] != 0.0f;
 }
 
 /* [batch, heads, samples lq] as the arithmetic leaves it to [batch, samples, heads, lq]. */
@@ -151,7 +162,7 @@ static attn grad_of(const ll_call *c)
     const ll_view *q = &c->in[Q];
     const int      r = q->shape.rank, heads = c->attr->attention.n_heads;
     const int64_t  e = cpu_width(q), lq = q->shape.dim[r - 2], lk = c->in[K].shape.dim[r - 2];
-    attn           t = { .batch = 1, .lq = lq };
+    attn           t = { .batch = 1, .lq = lq, .samples = 1 };
     for (int i = 0; i < r - 2; i++) t.batch *= q->shape.dim[i];
     t.a = (ll_attn){ .batch = t.batch,
                      .heads = heads,
