@@ -52,13 +52,22 @@ static int64_t rows_for(int64_t n, int64_t most)
     return rows < most ? rows : most < 1 ? 1 : most;
 }
 
+/* Samples of a run where a member has so many to draw: runs of one size, with no place in the last
+ * one to spare. */
+static int64_t samples_for(int64_t mine)
+{
+    const int64_t runs = (mine + SAMPLES_AT_ONCE - 1) / SAMPLES_AT_ONCE;
+    assert(mine > 0);
+    return (mine + runs - 1) / runs;
+}
+
 /* A sampler for n examples of h queries, kept until another is needed. */
 static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
                                int64_t n_samples)
 {
     assert(n > 0 && h > 0 && n_samples > 0);
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
-    const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
+    const int64_t R = samples_for(mine);
     const int64_t paths = paths_at_once(s);
     const int64_t rows = rows_for(n, paths * 64 / (R * (h > 64 ? h : 64)));
     ll_draw_plan  o = ll_networks_plan(&s->n, s->backend);
