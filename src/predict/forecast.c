@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "predict/compare.h"
+#include "predict/view/compare.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
 #include "predict/laws.h"

@@ -5,7 +5,7 @@
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "base/text.h"
-#include "predict/compare.h"
+#include "predict/view/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
 #include "predict/outside.h"

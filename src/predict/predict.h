@@ -19,7 +19,7 @@
  *   rivals/                     published models: windows and answers
  *   view/                       a panel as a model sees it, and what is asked
  *   tables/                     answers, their numbers, times that people write
- *   compare.h, device.h         is the data like training's; where to compute
+ *   device.h                    where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, model,

@@ -8,7 +8,7 @@
 #include "data/gaps.h"
 #include "data/panel_words.h"
 #include "data/windows/spans.h"
-#include "predict/compare.h"
+#include "predict/view/compare.h"
 #include "predict/device.h"
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"

@@ -8,6 +8,7 @@
  *   static_table.h, static_view.h:
  *                        static inputs; a model for entities that training has not seen
  *   queries.h, span.h    what is asked, and how people write it
+ *   compare.h            is the data like that of training
  *   fill_view.h          the same for the filling of gaps
  *   gap_windows.h        gaps, and the windows in which they are filled
  *

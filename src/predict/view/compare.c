@@ -1,5 +1,5 @@
 /* Is the data that an answer is asked about like the data of training? */
-#include "predict/compare.h"
+#include "predict/view/compare.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"

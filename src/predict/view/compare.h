@@ -1,6 +1,6 @@
 /* Is the data that an answer is asked about like the data of training? */
-#ifndef LL_PREDICT_COMPARE_H
-#define LL_PREDICT_COMPARE_H
+#ifndef LL_PREDICT_VIEW_COMPARE_H
+#define LL_PREDICT_VIEW_COMPARE_H
 
 #include "data/gaps.h"
 #include "predict/view/queries.h"
