@@ -141,6 +141,41 @@ static llap_status take_message(struct ll_feed *f, const ll_mqtt_message *m)
     return LLAP_OK;
 }
 
+static bool is_among(const ll_store_row *row, int64_t n, const char *entity)
+{
+    while (n > 0 && strcmp(row[n - 1].entity, entity) != 0) n--;
+    return n > 0;
+}
+
+/* A stream remembers each of its series for ever, so whoever may publish must not make them without
+ * end. */
+static llap_status bound_entities(struct ll_feed *f)
+{
+    llap_stream_counts c;
+    int64_t            n = 0, time;
+    const int64_t      most = f->server->o.max_series / f->form.n_variables;
+    (void)pthread_mutex_lock(&f->stream->lock);
+    const llap_stream *s = f->stream->s;
+    llap_status        st = LLAP_OK;
+    if (s == NULL) st = ll_fail(LLAP_EUNAVAILABLE, "%s: its model is away", f->address.stream);
+    else llap_stream_count(s, &c);
+    for (int64_t i = 0; i < f->n_rows && st == LLAP_OK; i++) {
+        const char *entity = f->row[i].entity;
+        const bool  known = llap_stream_newest(s, entity, &time) || is_among(f->row, n, entity);
+        if (!known && c.entities >= most) {
+            (void)ll_fail(LLAP_ELIMIT, "entity '%s': a stream has at most %lld series",
+                          ll_text_show(entity).text, (long long)f->server->o.max_series);
+            refuse(f);
+            continue;
+        }
+        c.entities += !known;
+        f->row[n++] = f->row[i];
+    }
+    (void)pthread_mutex_unlock(&f->stream->lock);
+    if (st == LLAP_OK) f->n_rows = n;
+    return st;
+}
+
 static llap_status take_messages(struct ll_feed *f, const ll_mqtt_message *m, size_t n)
 {
     llap_status st = find_stream(f);
@@ -148,7 +183,7 @@ static llap_status take_messages(struct ll_feed *f, const ll_mqtt_message *m, si
     if (st == LLAP_OK) f->row = ll_arena_new(&f->arena, n, sizeof *f->row);
     if (st == LLAP_OK && f->row == NULL) st = LLAP_ENOMEM;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) st = take_message(f, &m[i]);
-    return st;
+    return st == LLAP_OK ? bound_entities(f) : st;
 }
 
 /* ---- rows to the store ---------------------------------------------------------------------- */
