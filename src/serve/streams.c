@@ -11,7 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { SAVE_SECONDS = 30, SAVE_APPENDS = 20000, KEEPER_MS = 100 };
+/* SAVE_REPLAYED: what was read again at the start is not read once more by the next one, so that a
+ * server that is killed again and again comes to its end. */
+enum { SAVE_SECONDS = 30, SAVE_APPENDS = 20000, SAVE_REPLAYED = 100, KEEPER_MS = 100 };
 
 /* ---- the state in the store: a line with the model's name, then the stream's file ---- */
 
@@ -442,6 +444,7 @@ llap_status ll_streams_start(llap_server *s)
     for (ll_live *k = all->first; st == LLAP_OK && k != NULL; k = k->next) {
         (void)pthread_mutex_lock(&k->lock);
         st = ll_live_settle(k, 0);
+        if (st == LLAP_OK && k->taken - k->saved >= SAVE_REPLAYED) st = ll_live_save(k);
         (void)pthread_mutex_unlock(&k->lock);
         if (st == LLAP_OK) continue;
         ll_journal(s, LLAP_LOG_WARNING, "stream", "%s: %s", k->name, llap_error_detail());
