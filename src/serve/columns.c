@@ -1,6 +1,7 @@
 #include "serve/columns.h"
 
 #include "base/text.h"
+#include "predict/tables/answer.h"
 
 /* Numbers of the file: ticks through their unit. */
 static llap_status put_time(ll_request *r, const llap_answer_columns *v, const char *name,
@@ -47,6 +48,23 @@ static llap_status put_numbers(ll_request *r, const llap_answer_columns *v, ll_t
     return LLAP_OK;
 }
 
+/* Whether the mean, or the draw, lies outside the range of training; null: that is not known. */
+static llap_status put_outside(ll_request *r, const llap_answer *a, ll_table_columns *out)
+{
+    if (a->low == NULL) return LLAP_OK;
+    uint8_t *flag = ll_arena_new(&r->arena, a->n_rows, sizeof *flag);
+    if (flag == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const double x = a->number[i * (size_t)a->n_numbers];
+        double       low, high;
+        if (!ll_answer_range(a, i, &low, &high)) flag[i] = 2;
+        else flag[i] = x < low || x > high;
+    }
+    out->column[out->n++] =
+        (ll_ipc_column){ .name = "outside", .kind = LL_IPC_FLAG, .cell = flag, .stride = 1 };
+    return LLAP_OK;
+}
+
 llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns *out)
 {
     enum { BESIDE = 6 }; /* columns that are no numbers, at most */
@@ -67,7 +85,8 @@ llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns 
         out->column[out->n++] = (ll_ipc_column){
             .name = "sample", .kind = LL_IPC_SMALL, .cell = v->sample, .stride = 1
         };
-    return st == LLAP_OK ? put_numbers(r, v, out) : st;
+    if (st == LLAP_OK) st = put_numbers(r, v, out);
+    return st == LLAP_OK ? put_outside(r, a, out) : st;
 }
 
 llap_status ll_reply_arrow(ll_request *r, const llap_answer *a)

@@ -322,7 +322,8 @@ static llap_status put_values(ll_json_writer *w, const ll_ipc_column *c, int64_t
             ll_json_put_double(w, NULL, ((const double *)c->cell)[k]);
             break;
         case LL_IPC_FLAG:
-            ll_json_put_bool(w, NULL, ((const uint8_t *)c->cell)[k] != 0);
+            if (((const uint8_t *)c->cell)[k] == 2) ll_json_put_null(w, NULL);
+            else ll_json_put_bool(w, NULL, ((const uint8_t *)c->cell)[k] == 1);
             break;
         }
     }

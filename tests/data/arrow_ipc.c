@@ -16,7 +16,7 @@ static const char *const places[] = { "Rome", "Z\xc3\xbcrich", "" };
 static const int32_t     place[] = { 1, 0, 1, 0 };
 static const int64_t     hour[] = { 0, 0, 3600000000000, 3600000000000 };
 static const double      number[] = { 1.5, -1, NAN, 0.25, 1e300, 7, -0.0, 3 };
-static const uint8_t     flag[] = { 1, 0, 0, 1 };
+static const uint8_t     flag[] = { 1, 0, 2, 1 };
 static const int32_t     small[] = { -5, 6, 7, 8 };
 
 static const ll_ipc_column table[] = {
@@ -63,6 +63,7 @@ static void what_is_written_reads_back(void **state)
     assert_int_equal(*(const uint8_t *)a.children[2]->buffers[0], 13);
     assert_null(a.children[3]->buffers[0]);
     assert_int_equal(*(const uint8_t *)a.children[4]->buffers[1], 9);
+    assert_int_equal(*(const uint8_t *)a.children[4]->buffers[0], 11);
     assert_memory_equal(a.children[5]->buffers[1], small, sizeof small);
     a.release(&a);
     assert_int_equal(s.get_next(&s, &a), 0);

@@ -44,7 +44,7 @@ typedef enum ll_ipc_kind {
     LL_IPC_INTEGER, /* int64_t */
     LL_IPC_SMALL,   /* int32_t */
     LL_IPC_NUMBER,  /* double; NaN is null */
-    LL_IPC_FLAG,    /* uint8_t, 0 or 1 */
+    LL_IPC_FLAG,    /* uint8_t, 0 or 1; 2 is null */
 } ll_ipc_kind;
 
 typedef struct ll_ipc_column {

@@ -89,7 +89,8 @@ static size_t put_field(writer *w, size_t i)
     int                  which = 0;
     ll_flat_field        f[FIELD_SLOTS] = {
                [FIELD_NAME] = { .width = 4 },
-               [FIELD_NULLABLE] = { .width = 1, .value = c->kind == LL_IPC_NUMBER },
+               [FIELD_NULLABLE] = { .width = 1,
+                                    .value = c->kind == LL_IPC_NUMBER || c->kind == LL_IPC_FLAG },
                [FIELD_TYPE_TYPE] = { .width = 1 },
                [FIELD_TYPE] = { .width = 4 },
                [FIELD_CODED] = { .width = coded ? 4 : 0 },
@@ -147,12 +148,18 @@ static void note_node(writer *w, layout *l, int64_t rows, int64_t nulls)
     ll_flat_put_int(&w->meta, place + 8, 8, nulls);
 }
 
+static bool is_null(const ll_ipc_column *c, int64_t i)
+{
+    const size_t k = (size_t)i * c->stride;
+    return c->kind == LL_IPC_NUMBER ? isnan(((const double *)c->cell)[k])
+           : c->kind == LL_IPC_FLAG ? ((const uint8_t *)c->cell)[k] == 2
+                                    : false;
+}
+
 static int64_t count_nulls(const writer *w, const ll_ipc_column *c)
 {
-    const double *x = c->cell;
-    int64_t       n = 0;
-    if (c->kind != LL_IPC_NUMBER) return 0;
-    for (int64_t i = 0; i < w->n_rows; i++) n += isnan(x[(size_t)i * c->stride]);
+    int64_t n = 0;
+    for (int64_t i = 0; i < w->n_rows; i++) n += is_null(c, i);
     return n;
 }
 
@@ -209,11 +216,10 @@ static void put_bit(writer *w, size_t at, int64_t i)
 
 static void put_valid(writer *w, const ll_ipc_column *c)
 {
-    const double *x = c->cell;
     if (count_nulls(w, c) == 0) return;
     const size_t at = ll_flat_put(&w->stream, (size_t)padded((w->n_rows + 7) / 8), 8);
     for (int64_t i = 0; i < w->n_rows && !w->stream.failed; i++)
-        if (!isnan(x[(size_t)i * c->stride])) put_bit(w, at, i);
+        if (!is_null(c, i)) put_bit(w, at, i);
 }
 
 static void put_cells(writer *w, const ll_ipc_column *c)
@@ -226,7 +232,7 @@ static void put_cells(writer *w, const ll_ipc_column *c)
         int64_t bits = small;
         assert(c->kind != LL_IPC_WORD || (small >= 0 && small < c->n_texts));
         if (c->kind == LL_IPC_FLAG) {
-            if (((const uint8_t *)c->cell)[k] != 0) put_bit(w, at, i);
+            if (((const uint8_t *)c->cell)[k] == 1) put_bit(w, at, i);
         } else if (c->kind == LL_IPC_WORD || c->kind == LL_IPC_SMALL) {
             ll_flat_put_int(&w->stream, at + 4 * (size_t)i, 4, bits);
         } else {
