@@ -1,7 +1,7 @@
 /* A published model as a model of ours (docs/spec/rivals.md 14): its task, the columns that it
  * looks at beside the targets, the scales of training and its parameters. In the file:
  *
- *     config "rival"     {"model": "dlinear", "rows": K, "ahead": H, "context": steps, "horizon":
+ *     config "rival"     {"model": "dlinear", "rows": K, "steps": H, "context": steps, "horizon":
  *                        steps, "rhythm": "hourly", "small": false, "calendar": 0 or 6, "inputs":
  *                        [names], "options": {all of its table (rivals/options.h)}}
  *     rival.X            F32, parameter or state X of its graph, by the names of its authors

@@ -106,7 +106,7 @@ void ll_rival_write(ll_json_writer *w, const ll_rival_model *r)
     ll_json_open(w, "rival", '{');
     ll_json_put_string(w, "model", k->kind->name);
     ll_json_put_int(w, "rows", k->data.context);
-    ll_json_put_int(w, "ahead", k->data.horizon);
+    ll_json_put_int(w, "steps", k->data.horizon);
     ll_json_put_double(w, "context", k->context);
     ll_json_put_double(w, "horizon", k->horizon);
     ll_json_put_string(w, "rhythm", rhythms[k->data.rhythm]);
@@ -167,7 +167,7 @@ static llap_status read_options(const ll_json *j, ll_rival_task *k)
 
 static llap_status read_task(const ll_json *j, ll_rival_task *k, const char ***input)
 {
-    static const char *const keys[] = { "model",   "rows",    "ahead", "context",
+    static const char *const keys[] = { "model",   "rows",    "steps", "context",
                                         "horizon", "rhythm",  "small", "calendar",
                                         "inputs",  "options", NULL };
     const char              *name = NULL;
@@ -183,7 +183,7 @@ static llap_status read_task(const ll_json *j, ll_rival_task *k, const char ***i
         st = ll_json_fail(j, "rival.model", "no model that is known here: '%s'",
                           ll_text_show(name).text);
     if (st == LLAP_OK) st = ll_json_int(j, "rival.rows", 1, LL_RIVAL_ROWS, &k->data.context);
-    if (st == LLAP_OK) st = ll_json_int(j, "rival.ahead", 1, LL_RIVAL_ROWS, &k->data.horizon);
+    if (st == LLAP_OK) st = ll_json_int(j, "rival.steps", 1, LL_RIVAL_ROWS, &k->data.horizon);
     if (st == LLAP_OK) st = ll_json_double(j, "rival.context", 0, 1e12, &k->context);
     if (st == LLAP_OK) st = ll_json_double(j, "rival.horizon", 0, 1e12, &k->horizon);
     if (st == LLAP_OK) st = ll_json_enum(j, "rival.rhythm", rhythms, &rhythm);

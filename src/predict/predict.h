@@ -22,5 +22,5 @@
  *   device.h                    where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, model,
- * rivals, rivals/feed, predict/tables, predict/view, predict/rivals. */
+ * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, rivals,
+ * rivals/feed, model, predict/tables, predict/view, predict/rivals. */

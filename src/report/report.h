@@ -5,4 +5,4 @@
  *   import.c    the reference implementation's artefacts to a model and back
  *
  * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, data, networks,
- * residual, stack, fill, model, predict, predict/view. */
+ * residual, stack, fill, rivals, rivals/feed, model, predict, predict/view. */

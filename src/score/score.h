@@ -15,4 +15,4 @@
  *   gaps/hidden_gaps.h     who fills them; gaps/naive.h
  *
  * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor, stack,
- * fill, model, predict, predict/view. */
+ * fill, rivals, rivals/feed, model, predict, predict/view. */

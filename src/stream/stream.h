@@ -13,7 +13,7 @@
  * docs/spec/stream.md has the rules.
  *
  * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor,
- * anchor/chain, stack, fill, model, predict, predict/tables, predict/view. */
+ * anchor/chain, stack, fill, rivals, rivals/feed, model, predict, predict/tables, predict/view. */
 #ifndef LL_STREAM_STREAM_H
 #define LL_STREAM_STREAM_H
 

@@ -10,7 +10,7 @@ train --rival patchtst --rival-options '{"width": 8, "heads": 2, "ff": 8, "layer
 train --rival csdi --rival-options '{"channels": 4, "heads": 1, "blocks": 1, "noise_steps": 4, "time_width": 4, "step_width": 4}' \
     --training '{"rival": {"check_rows": 4, "check_samples": 2}}' --steps 4 --batch 2 -o csdi.safetensors
 llapdiff info dlinear.safetensors --quiet | tail -1
-llapdiff info csdi.safetensors --json | tr -d ' \n' | grep -o '"rival":{"model":"csdi","rows":[0-9]*,"ahead":[0-9]*'
+llapdiff info csdi.safetensors --json | tr -d ' \n' | grep -o '"rival":{"model":"csdi","rows":[0-9]*,"steps":[0-9]*'
 echo
 llapdiff forecast dlinear.safetensors data.csv --quiet -o a.csv
 llapdiff forecast dlinear.safetensors data.csv --quiet -j 1 -o b.csv

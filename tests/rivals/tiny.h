@@ -65,7 +65,7 @@ static inline void tiny_example(const ll_rival_task *k, uint64_t seed, bool read
             e->calendar[j * k->calendar + i] = sinf((float)(j + i));
     }
     for (int64_t q = 0; q < H; q++) {
-        e->ahead[q] = (float)(q + 1);
+        e->lead[q] = (float)(q + 1);
         e->asked[q] = 1.0f;
         for (int64_t i = 0; i < k->calendar; i++)
             e->query[q * k->calendar + i] = sinf((float)(K + q + i));

@@ -138,7 +138,7 @@ static void queries_on_grid(const ll_rival_view *v, const ll_rival_window *w, ll
 {
     const ll_rival_task *k = &v->r->task;
     for (int64_t r = 0; r < k->data.horizon; r++) {
-        e->ahead[r] = (float)(r + 1);
+        e->lead[r] = (float)(r + 1);
         put_calendar(v, w->origin + (r + 1) * v->f->step, e->query + r * k->calendar);
     }
     for (int64_t i = 0; i < w->n; i++) {
@@ -154,7 +154,7 @@ static void queries_of_rows(const ll_rival_view *v, const ll_rival_window *w, ll
     assert(w->n >= 1 && w->n <= k->data.horizon);
     for (int64_t r = 0; r < k->data.horizon; r++) {
         const int64_t i = r < w->n ? r : w->n - 1;
-        e->ahead[r] = (float)steps(v, w->origin, w->time[i]);
+        e->lead[r] = (float)steps(v, w->origin, w->time[i]);
         put_calendar(v, w->time[i], e->query + r * k->calendar);
         e->asked[r] = r < w->n ? 1.0f : 0.0f;
         if (r < w->n) read_query(v, w, i, r, e);

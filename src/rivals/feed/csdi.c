@@ -53,7 +53,7 @@ static llap_status fill(const ll_rival_task *k, const ll_rival_example *e, int64
         turn(k, e->seen, K, H, m);
     }
     for (int64_t j = 0; times != NULL && j < L; j++)
-        times[j] = j < K ? e->at[j] : (float)ll_feed_ahead(k, (double)e->ahead[j - K]);
+        times[j] = j < K ? e->at[j] : (float)ll_feed_query_time(k, (double)e->lead[j - K]);
     return LLAP_OK;
 }
 

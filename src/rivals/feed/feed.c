@@ -75,8 +75,8 @@ llap_status ll_rival_example_init(ll_rival_example *e, const ll_rival_task *k)
     e->at = e->m + K * F;
     e->row = e->at + K;
     e->calendar = e->row + K;
-    e->ahead = e->calendar + K * k->calendar;
-    e->asked = e->ahead + H;
+    e->lead = e->calendar + K * k->calendar;
+    e->asked = e->lead + H;
     e->query = e->asked + H;
     e->y = e->query + H * k->calendar;
     e->seen = e->y + H * F;

@@ -64,7 +64,7 @@ typedef struct ll_rival_example {
                         there come first */
     float *at, *row; /* [K] times; 1: there is a row. Before the first one its time is repeated */
     float *calendar; /* [K,calendar] */
-    float *ahead;    /* [H] times of the queries behind the origin; the last one is repeated */
+    float *lead;     /* [H] times of the queries behind the origin; the last one is repeated */
     float *asked;    /* [H] 1: a query */
     float *query;    /* [H,calendar] */
     float *y, *seen; /* [H,F] what came true, to learn from, or what was read, to fill around; 0 */

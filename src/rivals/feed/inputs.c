@@ -57,7 +57,7 @@ float ll_feed_clock(const ll_rival_task *k, double at)
     return (float)(at / (k->context + k->horizon));
 }
 
-double ll_feed_ahead(const ll_rival_task *k, double ahead) { return k->context - 1.0 + ahead; }
+double ll_feed_query_time(const ll_rival_task *k, double lead) { return k->context - 1.0 + lead; }
 
 int64_t ll_feed_features(const ll_rival_task *k) { return 1 + k->calendar; }
 
@@ -67,7 +67,7 @@ void ll_feed_put_features(const ll_rival_task *k, const ll_rival_example *e, con
     const int64_t H = k->data.horizon, n = ll_feed_features(k);
     float        *to = ll_feed_row(net, name, row, H * n);
     for (int64_t r = 0; to != NULL && r < H; r++) {
-        to[r * n] = (float)(e->ahead[r] / k->horizon);
+        to[r * n] = (float)(e->lead[r] / k->horizon);
         for (int64_t i = 1; i < n; i++) to[r * n + i] = e->query[r * k->calendar + i - 1];
     }
 }

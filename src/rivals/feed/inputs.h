@@ -48,7 +48,8 @@ void ll_feed_filled(const ll_rival_task *k, const ll_rival_example *e, int64_t n
 
 /* One clock for context and queries, 0 to 1 on a regular grid. */
 float  ll_feed_clock(const ll_rival_task *k, double at);
-double ll_feed_ahead(const ll_rival_task *k, double ahead); /* a query's time as those of rows */
+double ll_feed_query_time(const ll_rival_task *k,
+                          double               lead); /* a query's time as those of rows */
 
 /* Features of a query: how far ahead, in horizons, and the calendar: [H,1 + calendar]. */
 int64_t ll_feed_features(const ll_rival_task *k);

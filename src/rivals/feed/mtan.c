@@ -86,7 +86,7 @@ static llap_status fill(const ll_rival_task *k, const ll_rival_example *e, int64
     put_all(k, e, e->seen, row, net);
     for (int64_t j = 0; j < K; j++) t[j] = ll_feed_clock(k, (double)e->at[j]);
     for (int64_t r = 0; r < H; r++)
-        query[r] = t[K + r] = ll_feed_clock(k, ll_feed_ahead(k, (double)e->ahead[r]));
+        query[r] = t[K + r] = ll_feed_clock(k, ll_feed_query_time(k, (double)e->lead[r]));
     ll_feed_columns(net, "y", row, e->y, H, k->vars, k->targets);
     return LLAP_OK;
 }

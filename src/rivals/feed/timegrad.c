@@ -71,7 +71,7 @@ static void put_times(const ll_rival_task *k, const ll_rival_example *e, float *
     double        before = (double)e->at[first - 1];
     for (int64_t j = first; j < K + H; j++, to += w) {
         const bool   past = j < K;
-        const double at = past ? (double)e->at[j] : ll_feed_ahead(k, (double)e->ahead[j - K]);
+        const double at = past ? (double)e->at[j] : ll_feed_query_time(k, (double)e->lead[j - K]);
         const float *calendar =
             past ? e->calendar + j * k->calendar : e->query + (j - K) * k->calendar;
         to[0] = (float)log1p(fmax(at - before, 0.0));

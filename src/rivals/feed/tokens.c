@@ -84,7 +84,7 @@ static llap_status tpatchgnn_fill(const ll_rival_task *k, const ll_rival_example
         for (int64_t i = first; i < end; i++) put_slot(k, e, i, p * L + i - first, x, t, m);
     }
     for (int64_t r = 0; r < k->data.horizon; r++)
-        query[r] = ll_feed_clock(k, ll_feed_ahead(k, (double)e->ahead[r]));
+        query[r] = ll_feed_clock(k, ll_feed_query_time(k, (double)e->lead[r]));
     ll_feed_put(net, "calendar", row, e->query, k->data.horizon * k->calendar);
     return LLAP_OK;
 }
@@ -175,7 +175,7 @@ static llap_status contiformer_fill(const ll_rival_task *k, const ll_rival_examp
         m[i] = any;
     }
     for (int64_t r = 0; r < H; r++)
-        query[r] = (float)CLOCK * ll_feed_clock(k, ll_feed_ahead(k, (double)e->ahead[r]));
+        query[r] = (float)CLOCK * ll_feed_clock(k, ll_feed_query_time(k, (double)e->lead[r]));
     ll_feed_put_features(k, e, "features", row, net);
     return LLAP_OK;
 }
