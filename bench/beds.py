@@ -75,7 +75,7 @@ def thinned(r):
     return t, [thin.binomial(v, .2) for v in y]
 
 
-def load(r):
+def load(r, growth=.12):
     n = 17520
     i, h, d, hol = np.arange(n), np.arange(n) % 24, (np.arange(n) // 24 + 2) % 7, np.zeros(n, bool)
     for day in r.choice(730, 22, False):
@@ -90,8 +90,12 @@ def load(r):
         es[k], Ts[k] = e, T
     Ts += 12 - 10 * np.cos(2 * np.pi * i / 8766) + 4 * np.sin(2 * np.pi * (h - 9) / 24)
     y = (60 + f + .18 * np.maximum(14 - Ts, 0)**1.5 + .9 * np.maximum(Ts - 20, 0) * (1 + .5 * ((h > 12) & (h < 20))) +
-         es) * np.exp(.12 * i / 8766)
+         es) * np.exp(growth * i / 8766)
     return i + 438288, [y], Ts, np.datetime64("2020-01-01") + np.flatnonzero(hol[::24])
+
+
+def load20(r):
+    return load(r, np.log(1.2))  # a year of 8766 h
 
 
 # name: function, seed, context, horizon, options of train, digits, stride of evaluate
@@ -108,6 +112,7 @@ BEDS = {
     "load": (load, 11, "14d", "48h", [], 3, "23h"),
     "load_holidays": (load, 11, "14d", "48h", ["--holidays"], 3, "23h"),
     "load_known": (load, 11, "14d", "48h", ["--holidays", "--known", "temperature"], 3, "23h"),
+    "load20": (load20, 21, "14d", "48h", ["--holidays", "--known", "temperature"], 3, "23h"),
 }
 
 
