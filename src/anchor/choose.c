@@ -67,7 +67,9 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     c.link = c.statics + (validated && may_tell(o) ? ANCHOR_STATICS * anchor_drift_steps(o) : 0);
     c.filling = c.link + (o->link && several ? ANCHOR_LINKS : 0);
     c.neighbours = c.filling + o->fit.n_steps;
-    c.all = c.neighbours + (o->neighbours_series && several ? 4 * ANCHOR_SCENES : 0);
+    c.week = c.neighbours + (o->neighbours_series && several ? 4 * ANCHOR_SCENES : 0);
+    c.all =
+        c.week + (validated && o->cycles.n_terms > 0 && may_profile(o) ? anchor_drift_steps(o) : 0);
     return c;
 }
 
@@ -297,11 +299,11 @@ static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opt
     return st;
 }
 
-/* The same with cycles of any length, where validation is clearly for them: they must gain 1 %, and
- * as much more as a climate must, since a few weeks of one season say as little about them. o is
- * then how the rest is fitted. */
+/* The same with cycles of any length, where validation is clearly for them (*taken): they must gain
+ * 1 %, and as much more as a climate must, since a few weeks of one season say as little about
+ * them. o is then how the rest is fitted. */
 static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o, double more,
-                              ll_anchor_model **best)
+                              ll_anchor_model **best, bool *taken)
 {
     const double     gain = 0.01 + fmax(more, 0.0);
     const int        i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
@@ -312,28 +314,57 @@ static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o, 
     a.chain.climate = (*best)->chain->n_climate > 0;
     a.chain.like = (*best)->chain;
     const llap_status st = anchor_candidate(d, o, &a, &m);
-    if (!anchor_prefer(best, m, gain)) return st;
+    *taken = anchor_prefer(best, m, gain);
+    if (!*taken) return st;
     o->start = anchor_kernel_still((*best)->kernel);
     o->fit.learn_omega = true;
     return st;
 }
 
-/* A weekly profile, which must gain 1 %, and as much more as a climate must. */
-static llap_status try_profile(const ll_anchor_data *d, const ll_anchor_model_opts *o, double more,
-                               ll_anchor_model **best)
+/* A weekly profile, from the kernel `start`, beside the best so far; number and first step as its
+ * notes have them. */
+static llap_status fit_profile(const ll_anchor_data *d, const ll_anchor_model_opts *o, int number,
+                               int64_t before, const ll_anchor_model *best,
+                               const ll_anchor_kernel *start, ll_anchor_model **out)
 {
-    const double     gain = 0.01;
-    const int        number = 7;
-    ll_anchor_model *m = NULL;
-    anchor_attempt   a = attempt_of(o, number, (*best)->kappa);
-    a.before = anchor_course_of(o, d->n_series, true).profile;
+    anchor_attempt a = attempt_of(o, number, best->kappa);
+    a.before = before;
     a.n_steps = anchor_drift_steps(o);
-    a.start = (*best)->kernel;
+    a.start = *start;
     a.start.monitor = 0.0;
     a.chain.climate = a.chain.profile = true;
-    a.chain.like = (*best)->chain;
-    const llap_status st = anchor_candidate(d, o, &a, &m);
-    anchor_prefer(best, m, gain + fmax(more, 0.0));
+    a.chain.like = best->chain;
+    return anchor_candidate(d, o, &a, out);
+}
+
+/* A weekly profile, which must gain 1 %, and as much more as a climate must. Cycles that were
+ * learnt have taken up the week, and do not always let go of it within the steps of a candidate: so
+ * there the profile is also tried from the kernel before them (clock; NULL: none were learnt), with
+ * the options that it was fitted by (how). If that wins, o is they. */
+static llap_status try_profile(const ll_anchor_data *d, ll_anchor_model_opts *o,
+                               const ll_anchor_model_opts *how, const ll_anchor_kernel *clock,
+                               double more, ll_anchor_model **best)
+{
+    const double        gain = 0.01;
+    const anchor_course c = anchor_course_of(o, d->n_series, true);
+    ll_anchor_model    *with = NULL, *other = NULL;
+    llap_status         st = fit_profile(d, o, 7, c.profile, *best, &(*best)->kernel, &with);
+    if (st == LLAP_OK && clock != NULL) st = fit_profile(d, how, 6, c.week, *best, clock, &other);
+    const bool from_clock = anchor_prefer(&with, other, 0.0);
+    if (anchor_prefer(best, with, gain + fmax(more, 0.0)) && from_clock) *o = *how;
+    return st;
+}
+
+static llap_status try_cycles_and_week(const ll_anchor_data *d, ll_anchor_model_opts *o,
+                                       double more, ll_anchor_model **best)
+{
+    const ll_anchor_model_opts how = *o;
+    const ll_anchor_kernel     clock = (*best)->kernel;
+    llap_status                st = LLAP_OK;
+    bool                       learnt = false;
+    if (o->cycles.n_terms > 0) st = try_cycles(d, o, more, best, &learnt);
+    if (st == LLAP_OK && may_profile(o))
+        st = try_profile(d, o, &how, learnt ? &clock : NULL, more, best);
     return st;
 }
 
@@ -402,8 +433,7 @@ static llap_status fit_best(const ll_anchor_data *d, ll_anchor_model_opts *o, an
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, NULL, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, best, &with);
     anchor_prefer(&best, with, ask.climate);
-    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, ask.climate, &best);
-    if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose) st = try_cycles_and_week(d, o, ask.climate, &best);
     if (st == LLAP_OK && choose && anchor_period_kernels(o) > 0)
         st = anchor_choose_periods(d, o, &best);
     if (st == LLAP_OK && choose && o->holidays != NULL && best->chain->n_climate > 0 &&

@@ -114,7 +114,8 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, profile, periods, known, drift, kinds, statics, link, filling, neighbours, all;
+    int64_t cycles, profile, periods, known, drift, kinds, statics, link, filling, neighbours;
+    int64_t week, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
 enum { ANCHOR_KNOWN = 4 }; /* candidates with holidays and known inputs */

@@ -89,6 +89,50 @@ static void cycles_of_any_length(void **state)
     }
 }
 
+typedef struct scores { /* of candidates, by their notes: kernel.N */
+    double crps[100], least;
+} scores;
+
+static llap_status keep_score(void *user, const char *fit, const ll_anchor_model *m)
+{
+    scores   *s = user;
+    const int k = atoi(strchr(fit, '.') + 1);
+    assert_true(k >= 0 && k < 100);
+    s->crps[k] = m->valid_crps;
+    s->least = fmin(s->least, m->valid_crps);
+    return LLAP_OK;
+}
+
+/* Where cycles were learnt, a weekly profile (7) is also fitted from the kernel before them (6),
+ * and whoever comes later does no worse than the better by more than what it had to gain. */
+static void a_profile_is_tried_from_before_learnt_cycles(void **state)
+{
+    (void)state;
+    for (int daily = 0; daily < 2; daily++) {
+        const world         *wd = world_of_period(daily ? 24 : 37);
+        const ll_anchor_data d = data_of(wd);
+        ll_anchor_model_opts o = small_opts();
+        ll_anchor_model     *m = NULL;
+        scores               s = { .least = INFINITY };
+        for (int k = 0; k < 100; k++) s.crps[k] = NAN;
+        o.fit.n_steps = 60;
+        o.fit.watch.user = &s;
+        o.fit.watch.scored = keep_score;
+        o.kappa = 4;
+        o.link = false;
+        o.chain.gap = 1;
+        CHECK_OK(ll_anchor_kernel_spaced(8, CONTEXT, 4, &o.cycles));
+        CHECK_OK(ll_anchor_model_fit(&d, &o, &m));
+        const double before =
+            fmin(s.crps[0], s.crps[1]); /* without and with a climate; cycles: 2 */
+        assert_int_equal(s.crps[2] < .95 * before, !daily);
+        assert_false(isnan(s.crps[7]));
+        assert_int_equal(isnan(s.crps[6]), daily);
+        assert_true(m->valid_crps <= fmin(fmin(s.crps[6], s.crps[7]), s.crps[2]) / .94);
+        ll_anchor_model_destroy(m);
+    }
+}
+
 /* The answers are those of the posterior on the normalised window, taken back. */
 static void forecast_is_the_posterior(void **state)
 {
@@ -305,9 +349,13 @@ static void failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fits_and_forecasts),        cmocka_unit_test(cycles_of_any_length),
-        cmocka_unit_test(forecast_is_the_posterior), cmocka_unit_test(filling),
-        cmocka_unit_test(paths_of_gaps_are_joint),   cmocka_unit_test(failures),
+        cmocka_unit_test(fits_and_forecasts),
+        cmocka_unit_test(cycles_of_any_length),
+        cmocka_unit_test(a_profile_is_tried_from_before_learnt_cycles),
+        cmocka_unit_test(forecast_is_the_posterior),
+        cmocka_unit_test(filling),
+        cmocka_unit_test(paths_of_gaps_are_joint),
+        cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
