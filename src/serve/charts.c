@@ -166,44 +166,60 @@ const char *ll_charts_only(const char *entity)
     return entity == NULL || strpbrk(entity, ",*?") != NULL || *entity == '\0' ? NULL : entity;
 }
 
-/* Keeps what was filled last, so that the next part of the chart is there at once. Locked. */
-static llap_status fill(ll_request *r, ll_set *k, const ll_served *m, const char *entity)
+/* Filled gaps of an entity. Those of the last one are kept with the set, so that the next part of
+ * the chart is there at once. Who finds them locked, because another request fills, fills for
+ * itself: nobody waits for a worker that works. */
+typedef struct filling {
+    llap_answer *a;
+    bool         locked;
+} filling;
+
+static bool is_kept(const ll_set *k, const ll_served *m, const char *entity)
 {
-    if (k->filled != NULL && k->filled_by == m->hash && strcmp(k->filled_entity, entity) == 0)
-        return LLAP_OK;
+    return k->filled != NULL && k->filled_by == m->hash && strcmp(k->filled_entity, entity) == 0;
+}
+
+static llap_status fill(ll_request *r, ll_set *k, const ll_served *m, const char *entity,
+                        filling *f)
+{
     llap_log         log = ll_journal_log(r->server);
     llap_impute_opts o = { .quantiles = "0.1,0.9",
                            .only = ll_charts_only(entity),
                            .log = &log,
                            .progress = ll_request_progress(r) };
-    llap_answer     *a = NULL;
-    llap_status      st = llap_impute(m->model, k->panel, &o, &a);
-    char            *name = st == LLAP_OK ? ll_strndup(entity, strlen(entity)) : NULL;
-    if (st == LLAP_OK && name == NULL) st = LLAP_ENOMEM;
-    if (st != LLAP_OK) {
-        llap_answer_destroy(a);
-        return st;
-    }
-    llap_answer_destroy(k->filled);
-    ll_free(k->filled_entity);
-    k->filled = a;
-    k->filled_by = m->hash;
-    k->filled_entity = name;
+    f->locked = pthread_mutex_trylock(&k->filling) == 0;
+    if (!f->locked || !is_kept(k, m, entity)) return llap_impute(m->model, k->panel, &o, &f->a);
+    f->a = k->filled;
     return LLAP_OK;
 }
 
-/* What it holds is bounded for all sets together. */
-static void forget_large_fill(const ll_request *r, ll_set *k)
+/* What all sets keep is bounded together. */
+static bool may_keep(const ll_request *r, const llap_answer *a)
 {
-    const llap_answer_columns *a = k->filled == NULL ? NULL : llap_answer_view(k->filled);
-    if (a == NULL || a->n_rows < (r->server->o.max_memory << 20) / LL_SETS_MAX / 64) return;
-    llap_answer_destroy(k->filled);
-    k->filled = NULL;
+    return llap_answer_view(a)->n_rows < (r->server->o.max_memory << 20) / LL_SETS_MAX / 64;
 }
 
-static llap_status put_filled(ll_json_writer *w, const chosen *c, int64_t v, const ll_set *k)
+/* Takes what was filled, to keep or to forget. */
+static void filled(ll_request *r, ll_set *k, const ll_served *m, const char *entity, filling *f)
 {
-    const llap_answer_columns *a = llap_answer_view(k->filled);
+    char *name = NULL;
+    if (f->locked && f->a != NULL && f->a != k->filled && may_keep(r, f->a) &&
+        (name = ll_strndup(entity, strlen(entity))) != NULL) {
+        llap_answer *before = k->filled;
+        ll_free(k->filled_entity);
+        k->filled = f->a;
+        k->filled_by = m->hash;
+        k->filled_entity = name;
+        f->a = before;
+    }
+    if (!f->locked || f->a != k->filled) llap_answer_destroy(f->a);
+    if (f->locked) (void)pthread_mutex_unlock(&k->filling);
+}
+
+static llap_status put_filled(ll_json_writer *w, const chosen *c, int64_t v,
+                              const llap_answer *answer)
+{
+    const llap_answer_columns *a = llap_answer_view(answer);
     const char                *entity = c->p->entity[c->entity], *variable = c->p->var[v];
     int64_t                    n = 0;
     ll_decimated               d = { 0 };
@@ -240,8 +256,8 @@ static void put_extent(ll_json_writer *w, const chosen *c, int64_t e, int64_t v)
     ll_charts_put_time(w, "last", &p->axis, p->time[p->start[e + 1] - 1]);
 }
 
-/* k NULL: nothing is filled. */
-static llap_status put_series(ll_json_writer *w, const chosen *c, const ll_set *k)
+/* gaps NULL: nothing is filled. */
+static llap_status put_series(ll_json_writer *w, const chosen *c, const llap_answer *gaps)
 {
     const llap_panel *p = c->p;
     int64_t           n = 0;
@@ -258,7 +274,7 @@ static llap_status put_series(ll_json_writer *w, const chosen *c, const ll_set *
             ll_json_open(w, NULL, '{');
             put_extent(w, c, e, v);
             st = put_measured(w, c, e, v);
-            if (st == LLAP_OK && k != NULL) st = put_filled(w, c, v, k);
+            if (st == LLAP_OK && gaps != NULL) st = put_filled(w, c, v, gaps);
             ll_json_close(w, '}');
         }
     ll_json_close(w, ']');
@@ -277,13 +293,14 @@ llap_status ll_charts_reply(ll_request *r, ll_json_writer *w, llap_status st)
     return st;
 }
 
-static llap_status write_chart(ll_request *r, const chosen *c, int64_t usual_gap, const ll_set *k)
+static llap_status write_chart(ll_request *r, const chosen *c, int64_t usual_gap,
+                               const llap_answer *gaps)
 {
     ll_json_writer w = { 0 };
     ll_json_open(&w, NULL, '{');
     ll_charts_put_axis(&w, &c->p->axis);
     ll_json_put_double(&w, "usual_gap", ll_charts_time(&c->p->axis, usual_gap));
-    const llap_status st = put_series(&w, c, k);
+    const llap_status st = put_series(&w, c, gaps);
     ll_json_close(&w, '}');
     return ll_charts_reply(r, &w, st);
 }
@@ -304,11 +321,11 @@ llap_status ll_answer_set_chart(ll_request *r)
         if (st == LLAP_OK && c.entity < 0)
             st = ll_fail(LLAP_EINVAL, "entity: gaps are filled of one at a time");
         if (st == LLAP_OK) {
-            (void)pthread_mutex_lock(&k->filling);
-            st = fill(r, k, m, k->panel->entity[c.entity]);
-            if (st == LLAP_OK) st = write_chart(r, &c, k->usual_gap, k);
-            forget_large_fill(r, k);
-            (void)pthread_mutex_unlock(&k->filling);
+            const char *name = k->panel->entity[c.entity];
+            filling     f = { 0 };
+            st = fill(r, k, m, name, &f);
+            if (st == LLAP_OK) st = write_chart(r, &c, k->usual_gap, f.a);
+            filled(r, k, m, name, &f);
         }
     }
     ll_served_release(m);

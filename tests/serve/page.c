@@ -1,30 +1,8 @@
-/* What the page asks for: its own files, data that is held by a name, charts, fans, training and
- * scoring as jobs; their limits, their rights, and that they can be cancelled. */
-#include "world.h"
+/* What the page asks for: its own files, data that is held by a name, charts and fans. */
+#include "page.h"
 
 #include <math.h>
-#include <sys/stat.h>
-
-static const char csv_type[] = "Content-Type: text/csv\r\n";
-
-static reply get(int port, const char *path) { return ask(port, "GET", path, "", NULL, 0); }
-
-static reply put_data(int port, const char *path)
-{
-    return ask(port, "PUT", path, csv_type, w.csv, w.n_csv);
-}
-
-/* With the token of the page. */
-static reply as_page(const llap_server *s, const char *method, const char *path)
-{
-    char page[256], header[512];
-    assert_true(llap_server_page(s, page, sizeof page) < sizeof page);
-    const char *token = strstr(page, "#token=");
-    assert_non_null(token);
-    snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token + 7);
-    return ask(llap_server_port(s), method, path, header, strcmp(method, "POST") == 0 ? "" : NULL,
-               0);
-}
+#include <pthread.h>
 
 /* ---- its files ---- */
 
@@ -130,13 +108,6 @@ static size_t numbers(const char *from, const char *key, double *out, size_t mos
         at += *at == ',';
     }
     return n;
-}
-
-static llap_panel *the_panel(void)
-{
-    llap_panel *p = NULL;
-    CHECK_OK(llap_panel_read_memory("data", w.csv, w.n_csv, &(llap_read_opts){ 0 }, &p));
-    return p;
 }
 
 static void charts_are_the_data(void **state)
@@ -255,184 +226,52 @@ static void fills_and_fans_are_those_of_the_library(void **state)
     llap_server_stop(s);
 }
 
-/* ---- jobs ---- */
+typedef struct asker {
+    int         port, wrong;
+    const char *path[2], *want[2];
+} asker;
 
-/* Until its state is one of these words; its reply is the caller's. */
-static reply wait_for(int port, const char *job, const char *state)
+static void *ask_again(void *user)
 {
-    char  path[64], want[64];
-    reply r = { 0 };
-    snprintf(path, sizeof path, "/v1/jobs/%s", job);
-    snprintf(want, sizeof want, "\"state\":\"%s\"", state);
-    for (;;) {
-        r = get(port, path);
-        assert_int_equal(r.status, 200);
-        if (strstr(r.body, want) != NULL) return r;
-        if (strstr(r.body, "\"state\":\"waits\"") == NULL &&
-            strstr(r.body, "\"state\":\"runs\"") == NULL)
-            fail_msg("expected it to be %s: %s", state, r.body);
-        forget_reply(&r);
-        (void)nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-    }
-}
-
-static void a_model_is_trained_and_scored(void **state)
-{
-    (void)state;
-    const llap_train_opts how = { .context = "2d",
-                                  .horizon = "6h",
-                                  .size = LLAP_TRAIN_SIZE_ANCHOR };
-    llap_server          *s = serve((llap_serve_opts){ .page = 1 });
-    const int             port = llap_server_port(s);
-    llap_panel           *p = the_panel();
-    llap_model           *m = NULL;
-    llap_answer          *a = NULL;
-    char                 *csv = NULL, *json = NULL;
-    size_t                n = 0;
-    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
-    check_reply(as_page(s, "POST", "/v1/models/new/train?data=air&context=2d&horizon=6h"), 202,
-                "\"job\":\"1\",\"does\":\"train\"");
-    check_reply(get(port, "/v2/health/live"), 200, NULL); /* others are answered */
-    reply r = wait_for(port, "1", "done");
-    forget_reply(&r);
-    check_reply(get(port, "/v1/models"), 200, "\"name\":\"new\"");
-    CHECK_OK(llap_train(p, &how, &m));
-    CHECK_OK(llap_forecast(m, p, &(llap_forecast_opts){ 0 }, &a));
-    CHECK_OK(llap_answer_csv(a, &csv, &n));
-    r = post_csv(port, "/v1/models/new/forecast", "text/csv");
-    assert_int_equal(r.n, n);
-    assert_memory_equal(r.body, csv, n);
-    forget_reply(&r);
-    check_reply(
-        ask(port, "POST", "/v1/models/new/evaluate?data=air&bootstrap=0&by=step", "", "", 0), 202,
-        "\"does\":\"evaluate\"");
-    r = wait_for(port, "2", "done");
-    forget_reply(&r);
-    CHECK_OK(llap_evaluate(
-        m, p, &(llap_evaluate_opts){ .bootstrap = LLAP_ZERO, .by = LLAP_EVALUATE_BY_STEP }, NULL,
-        &json));
-    r = get(port, "/v1/jobs/2/result");
-    assert_int_equal(r.status, 200);
-    assert_string_equal(r.body, json);
-    forget_reply(&r);
-    check_reply(get(port, "/v1/jobs"), 200, "\"job\":\"2\"");
-    check_reply(get(port, "/v1/jobs/1/result"), 404, "no result");
-    check_reply(get(port, "/v1/jobs/3"), 404, "no job '3'");
-    llap_text_free(csv);
-    llap_text_free(json);
-    llap_answer_destroy(a);
-    llap_model_destroy(m);
-    llap_panel_destroy(p);
-    llap_server_stop(s);
-}
-
-static void jobs_that_cannot_be(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *path;
-        int         status;
-        const char *says;
-    } cases[] = {
-        { "/v1/models/new/train?data=air&context=2d", 400, "horizon" },
-        { "/v1/models/new/train?data=none&context=2d&horizon=6h", 404, "no data set 'none'" },
-        { "/v1/models/new/train?context=2d&horizon=6h", 400, "data" },
-        { "/v1/models/new/train?data=air&context=2d&horizon=6h&target=v9", 400, "v9" },
-        { "/v1/models/new/train?data=air&context=2d&horizon=6h&size=huge", 400, "size" },
-        { "/v1/models/new/train?data=air&context=2d&horizon=6h&state=/tmp/x", 400,
-          "no parameter 'state'" },
-        { "/v1/models/new/train?data=air&context=2d&horizon=6h&holidays=/etc/passwd", 400,
-          "no parameter 'holidays'" },
-        { "/v1/models/new/train?data=air&context=2d&horizon=6h&config=/etc/passwd", 400,
-          "no parameter 'config'" },
-        { "/v1/models/.new/train?data=air&context=2d&horizon=6h", 404, "nothing is here" },
-        { "/v1/models/none/evaluate?data=air", 404, "no model 'none'" },
-        { "/v1/models/air/evaluate?data=none", 404, "no data set" },
-        { "/v1/models/air/evaluate?data=air&keep=/tmp/x", 400, "no parameter 'keep'" },
-    };
-    llap_server *s = serve((llap_serve_opts){ .page = 1 });
-    const int    port = llap_server_port(s);
-    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_reply(as_page(s, "POST", cases[i].path), cases[i].status, cases[i].says);
-    check_reply(get(port, "/v1/jobs"), 200, "{\"jobs\":[]}");
-    check_reply(ask(port, "POST", "/v1/models/new/train?data=air&context=2d&horizon=6h", "", "", 0),
-                403, "admin");
-    check_reply(ask(port, "POST", "/v1/models/new/train?data=air&context=2d&horizon=6h",
-                    "Authorization: Bearer 0123456789abcdef\r\n", "", 0),
-                403, "admin");
-    llap_server_stop(s);
-}
-
-/* Hours of training, were it not cancelled. */
-static const char endless[] =
-    "/v1/models/slow/train?data=air&context=2d&horizon=6h&size=small&steps=1000000";
-
-static void jobs_are_cancelled(void **state)
-{
-    (void)state;
-    const char       *tokens = in_folder("tokens");
-    FILE             *f = fopen(tokens, "w");
-    static const char read_only[] = "Authorization: Bearer readreadreadread\r\n",
-                      writer[] = "Authorization: Bearer writewritewrite1\r\n",
-                      admin[] = "Authorization: Bearer adminadminadmin1\r\n";
-    fputs("a read readreadreadread\nb write writewritewrite1\nc admin adminadminadmin1\n", f);
-    fclose(f);
-    assert_int_equal(chmod(tokens, 0600), 0);
-    llap_server *s = serve((llap_serve_opts){ .tokens = tokens, .page = 1 });
-    const int    port = llap_server_port(s);
-    char         headers[256];
-    snprintf(headers, sizeof headers, "%s%s", csv_type, writer);
-    check_reply(ask(port, "PUT", "/v1/data/air", headers, w.csv, w.n_csv), 201, NULL);
-    snprintf(headers, sizeof headers, "%s%s", csv_type, read_only);
-    check_reply(ask(port, "PUT", "/v1/data/air", headers, w.csv, w.n_csv), 403, "right");
-    check_reply(ask(port, "POST", endless, writer, "", 0), 403, "right");
-    check_reply(ask(port, "POST", endless, admin, "", 0), 202, "\"job\":\"1\"");
-    check_reply(ask(port, "POST", endless, admin, "", 0), 202, "\"state\":\"waits\"");
-    check_reply(ask(port, "POST", "/v1/models/air/evaluate?data=air", writer, "", 0), 202, NULL);
-    check_reply(ask(port, "GET", "/v1/jobs/2", read_only, NULL, 0), 200, "waits");
-    check_reply(ask(port, "DELETE", "/v1/jobs/1", read_only, NULL, 0), 403, "right");
-    check_reply(ask(port, "DELETE", "/v1/jobs/1", writer, NULL, 0), 403, "admin");
-    check_reply(ask(port, "DELETE", "/v1/jobs/3", writer, NULL, 0), 200, NULL);
-    check_reply(as_page(s, "DELETE", "/v1/jobs/2"), 200, NULL);
-    check_reply(ask(port, "DELETE", "/v1/jobs/1", admin, NULL, 0), 200, NULL);
-    for (int job = 1; job <= 3; job++) {
-        char path[32];
-        snprintf(path, sizeof path, "/v1/jobs/%d", job);
-        for (bool over = false; !over;) {
-            reply r = ask(port, "GET", path, read_only, NULL, 0);
-            over = strstr(r.body, "\"state\":\"cancelled\"") != NULL;
-            assert_null(strstr(r.body, "\"state\":\"done\""));
-            assert_null(strstr(r.body, "\"state\":\"failed\""));
-            forget_reply(&r);
-        }
-    }
-    reply r = ask(port, "GET", "/v1/models", read_only, NULL, 0);
-    assert_null(strstr(r.body, "slow"));
-    forget_reply(&r);
-    /* and a server ends that trains */
-    check_reply(ask(port, "POST", endless, admin, "", 0), 202, NULL);
-    llap_server_stop(s);
-}
-
-static void jobs_are_bounded(void **state)
-{
-    (void)state;
-    llap_server *s = serve((llap_serve_opts){ .page = 1, .max_job_seconds = 1 });
-    const int    port = llap_server_port(s);
-    int          status = 202, n = 0;
-    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
-    for (; status == 202 && n < 100; n++) {
-        reply r = as_page(s, "POST", endless);
-        status = r.status;
+    asker *a = user;
+    for (int i = 0; i < 20; i++) {
+        reply r = get(a->port, a->path[i % 2]);
+        a->wrong += r.status != 200 || strcmp(r.body, a->want[i % 2]) != 0;
         forget_reply(&r);
     }
-    assert_int_equal(status, 503);
-    assert_true(n >= 16);
-    reply r = wait_for(port, "1", "failed");
-    assert_non_null(strstr(r.body, "takes longer than 1 s"));
-    assert_non_null(strstr(r.body, "LLAP_ELIMIT"));
-    forget_reply(&r);
+    return NULL;
+}
+
+/* Whose gaps were kept, or are just being filled by another, makes no difference. */
+static void many_look_at_filled_gaps(void **state)
+{
+    (void)state;
+    enum { THREADS = 6 };
+    pthread_t    thread[THREADS];
+    asker        a[THREADS];
+    reply        want[2];
+    const char  *path[] = { "/v1/data/air/chart?entity=s000&model=air",
+                            "/v1/data/air/chart?entity=s001&model=air" };
+    llap_server *s = serve((llap_serve_opts){ .workers = 4 });
+    const int    port = llap_server_port(s);
+    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
+    for (int i = 0; i < 2; i++) {
+        want[i] = get(port, path[i]);
+        assert_int_equal(want[i].status, 200);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        const int one = i % 2;
+        a[i] = (asker){ .port = port,
+                        .path = { path[one], path[!one] },
+                        .want = { want[one].body, want[!one].body } };
+        assert_int_equal(pthread_create(&thread[i], NULL, ask_again, &a[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        (void)pthread_join(thread[i], NULL);
+        assert_int_equal(a[i].wrong, 0);
+    }
+    forget_reply(&want[0]);
+    forget_reply(&want[1]);
     llap_server_stop(s);
 }
 
@@ -444,10 +283,7 @@ int main(void)
         cmocka_unit_test(data_is_bounded),
         cmocka_unit_test(charts_are_the_data),
         cmocka_unit_test(fills_and_fans_are_those_of_the_library),
-        cmocka_unit_test(a_model_is_trained_and_scored),
-        cmocka_unit_test(jobs_that_cannot_be),
-        cmocka_unit_test(jobs_are_cancelled),
-        cmocka_unit_test(jobs_are_bounded),
+        cmocka_unit_test(many_look_at_filled_gaps),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }
