@@ -146,11 +146,12 @@ llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_s
 
 /* A row in which all is missing is one of the first variable, missing. */
 /* clang-format off */
-static const char *const query[] = {
-    "SELECT entity, time, CASE variable WHEN '' THEN usual ELSE variable END AS variable, value "
+static const char *const query[] = { /* parentheses: clang takes pieces of one for a lost comma */
+    ("SELECT entity, time, CASE variable WHEN '' THEN usual ELSE variable END AS variable, value "
     "FROM llap_readings CROSS JOIN (SELECT variable AS usual FROM llap_readings WHERE variable <> '' "
-    "AND stream = (SELECT id FROM llap_streams WHERE name = '", "') ORDER BY number, place LIMIT 1) AS u "
-    "WHERE stream = (SELECT id FROM llap_streams WHERE name = '", "') ORDER BY time, number, place" };
+    "AND stream = (SELECT id FROM llap_streams WHERE name = '"),
+    ("') ORDER BY number, place LIMIT 1) AS u WHERE stream = (SELECT id FROM llap_streams WHERE name = '"),
+    "') ORDER BY time, number, place" };
 /* clang-format on */
 
 llap_status ll_store_query(const char *stream, char **out)
