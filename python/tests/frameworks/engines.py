@@ -124,8 +124,15 @@ class Ray:
         import ray
 
         self.ray, self.home = ray, tempfile.TemporaryDirectory(dir="/tmp")
-        ray.init(num_cpus=workers, include_dashboard=False, _temp_dir=self.home.name,
-                 object_store_memory=200 << 20, log_to_driver=False, configure_logging=False)
+        for left in (2, 1, 0):
+            try:
+                ray.init(num_cpus=workers, include_dashboard=False, _temp_dir=self.home.name, log_to_driver=False,
+                         object_store_memory=200 << 20, configure_logging=False)
+                break
+            except Exception as error:  # Ray gives itself 30 s, which a busy machine may not have
+                if left == 0 or "timed out during startup" not in str(error):
+                    raise
+                ray.shutdown()
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars, context.default_hash_shuffle_parallelism = False, 4
 
