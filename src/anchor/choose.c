@@ -120,6 +120,49 @@ static llap_status fit_chain(const ll_anchor_data *d, const ll_chain_opts *o, ll
     return st;
 }
 
+/* The longest window of validation: readings of context and horizon, rows as they are. */
+static size_t longest(const ll_anchor_data *d, const ll_anchor_model_opts *o, size_t *ahead)
+{
+    size_t most = 0;
+    *ahead = 0;
+    for (size_t i = 0; i < d->n_valid; i++) {
+        const ll_series *s = &d->series[d->valid[i].series];
+        const size_t     now = anchor_after(s->t, s->n, d->valid[i].t);
+        const size_t     n = now - anchor_after(s->t, s->n, d->valid[i].t - o->spec.context);
+        const size_t     q = anchor_after(s->t, s->n, d->valid[i].t + o->spec.horizon) - now;
+        most = n > most ? n : most;
+        *ahead = q > *ahead ? q : *ahead;
+    }
+    return most;
+}
+
+/* Whether fits look at less of a window than forecasts do. */
+static bool are_thinned(const ll_anchor_data *d, const ll_anchor_model_opts *o)
+{
+    size_t       ahead;
+    const size_t most = longest(d, o, &ahead);
+    return o->points > 0 && (most > 2 * o->points || ahead > o->points);
+}
+
+/* The validation windows that choose. Where fits look at thinned windows these are whole, as those
+ * of forecasts, and fewer, with as many rows in all: neighbours of long windows hardly differ. The
+ * caller owns *out. */
+static llap_status choosing(const ll_anchor_data *d, const ll_anchor_model_opts *o, ll_origin **out,
+                            size_t *n)
+{
+    enum { LEAST = 64 };
+    size_t       ahead, keep = d->n_valid;
+    const size_t rows = longest(d, o, &ahead) + ahead;
+    if (are_thinned(d, o)) keep = d->n_valid * 2 * o->points / rows;
+    if (keep < LEAST) keep = LEAST;
+    if (keep > d->n_valid) keep = d->n_valid;
+    *n = keep;
+    *out = ll_new(keep, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < keep; i++) (*out)[i] = d->valid[i * d->n_valid / keep];
+    return LLAP_OK;
+}
+
 /* What validation says about a candidate, unless an earlier run has asked. Its calibration is left
  * to whoever is chosen. */
 static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
@@ -135,10 +178,15 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
                    ? LLAP_OK
                    : anchor_note_check(score_name, "CRPS", &m->valid_crps, 1, 0, DBL_MAX);
     anchor_trial t;
-    llap_status  st = anchor_trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid, o->points);
-    if (st != LLAP_OK) return st;
-    st = anchor_score(m, &t.batch, rows, d->valid, &m->valid_crps);
-    anchor_trial_deinit(&t);
+    ll_origin   *origin;
+    size_t       n;
+    llap_status  st = choosing(d, o, &origin, &n);
+    if (st == LLAP_OK) st = anchor_trial_init(&t, m, rows, d->n_series, origin, n, 0);
+    if (st == LLAP_OK) {
+        st = anchor_score(m, &t.batch, rows, origin, &m->valid_crps);
+        anchor_trial_deinit(&t);
+    }
+    ll_free(origin);
     if (st == LLAP_OK) st = anchor_keep(o, score_name, &m->valid_crps, 1);
     if (st == LLAP_OK && w->scored != NULL) st = w->scored(w->user, name, m);
     return st;
@@ -368,22 +416,7 @@ static llap_status try_cycles_and_week(const ll_anchor_data *d, ll_anchor_model_
     return st;
 }
 
-/* Whether fits look at less of a window than forecasts do, by the longest that validation has. */
-static bool are_thinned(const ll_anchor_data *d, const ll_anchor_model_opts *o)
-{
-    size_t most = 0, ahead = 0;
-    for (size_t i = 0; i < d->n_valid; i++) {
-        const ll_series *s = &d->series[d->valid[i].series];
-        const size_t     now = anchor_after(s->t, s->n, d->valid[i].t);
-        const size_t     n = now - anchor_after(s->t, s->n, d->valid[i].t - o->spec.context);
-        const size_t     q = anchor_after(s->t, s->n, d->valid[i].t + o->spec.horizon) - now;
-        most = n > most ? n : most;
-        ahead = q > ahead ? q : ahead;
-    }
-    return o->points > 0 && (most > 2 * o->points || ahead > o->points);
-}
-
-/* The score that the choices were made by is that of thinned windows: this one is of whole ones. */
+/* The score that the choices were made by is that of some windows: this one is of all. */
 static llap_status score_whole(ll_anchor_model *m, const anchor_rows *rows, const ll_anchor_data *d,
                                const anchor_trial *t)
 {

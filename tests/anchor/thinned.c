@@ -59,11 +59,11 @@ static ll_anchor_model_opts opts_of(size_t points)
     return o;
 }
 
-/* Mean CRPS of the test part, on whole contexts. */
-static double score(const ll_anchor_model *m, const minutes *d)
+/* Mean CRPS of a part, on whole contexts. */
+static double score_part(const ll_anchor_model *m, const minutes *d, int first, int end, int step)
 {
     double sum = 0, n = 0;
-    for (int i = CHOICE; i + AHEAD < ROWS; i += 6) {
+    for (int i = first; i + AHEAD < end; i += step) {
         ll_law            law[AHEAD];
         ll_anchor_request r = { .history = d->s,
                                 .origin = d->t[i],
@@ -73,10 +73,48 @@ static double score(const ll_anchor_model *m, const minutes *d)
         CHECK_OK(ll_anchor_model_forecast(m, &r, 1));
         for (int q = 0; q < AHEAD; q++) {
             const double z = ll_chain_z(m->chain, 0, d->y[i + 1 + q]);
-            if (!isnan(z)) sum += ll_anchor_crps_z(m, &law[q], z, NULL), n += 1;
+            const bool   within = d->t[i + 1 + q] <= d->t[i] + AHEAD;
+            if (within && !isnan(z)) sum += ll_anchor_crps_z(m, &law[q], z, NULL), n += 1;
         }
     }
     return sum / n;
+}
+
+/* Of the test part. */
+static double score(const ll_anchor_model *m, const minutes *d)
+{
+    return score_part(m, d, CHOICE, ROWS, 6);
+}
+
+typedef struct witness {
+    const minutes *d;
+    int            seen;
+} witness;
+
+static llap_status on_score(void *user, const char *fit, const ll_anchor_model *m)
+{
+    witness *w = user;
+    (void)fit;
+    w->seen++;
+    assert_true(fabs(m->valid_crps - score_part(m, w->d, PART, CHOICE, 9)) < 1e-9);
+    return LLAP_OK;
+}
+
+/* Kernels are fitted on some of the readings; which of them is better is seen on all. */
+static void whole_windows_choose(void **state)
+{
+    (void)state;
+    const minutes       *d = make_minutes();
+    const ll_anchor_data data = data_of_minutes(d);
+    ll_anchor_model_opts o = opts_of(POINTS);
+    witness              w = { .d = d };
+    ll_anchor_model     *m;
+    o.fit.n_steps = 2;
+    o.kappa = 0;
+    o.fit.watch = (ll_anchor_watch){ .user = &w, .scored = on_score };
+    CHECK_OK(ll_anchor_model_fit(&data, &o, &m));
+    assert_true(w.seen >= 2);
+    ll_anchor_model_destroy(m);
 }
 
 /* Readings alone are kept, at their times, the newest all and older ones as far apart as they are
@@ -204,6 +242,7 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_windows_choose),
         cmocka_unit_test(windows_keep_what_is_new),
         cmocka_unit_test(short_contexts_stay_whole),
         cmocka_unit_test(thinned_fits_are_as_good),
