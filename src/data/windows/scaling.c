@@ -196,15 +196,20 @@ static int64_t find_entity(const ll_scaling *s, const char *const *entity, const
     return s->n_entities;
 }
 
+static void copy_numbers(const float *from, float *to, int64_t n)
+{
+    if (n > 0) memcpy(to, from, (size_t)n * sizeof *to); /* without columns both are NULL */
+}
+
 static void copy_row(const ll_scaling *s, int64_t from, ll_scaling *t, int64_t to)
 {
     assert(s->n_features == t->n_features && s->n_targets == t->n_targets);
     assert(from <= s->n_entities && to <= t->n_entities);
     const int64_t nx = s->n_features, ny = s->n_targets;
-    memcpy(t->x_mean + to * nx, s->x_mean + from * nx, (size_t)nx * sizeof *s->x_mean);
-    memcpy(t->x_std + to * nx, s->x_std + from * nx, (size_t)nx * sizeof *s->x_std);
-    memcpy(t->y_mean + to * ny, s->y_mean + from * ny, (size_t)ny * sizeof *s->y_mean);
-    memcpy(t->y_std + to * ny, s->y_std + from * ny, (size_t)ny * sizeof *s->y_std);
+    copy_numbers(s->x_mean + from * nx, t->x_mean + to * nx, nx);
+    copy_numbers(s->x_std + from * nx, t->x_std + to * nx, nx);
+    copy_numbers(s->y_mean + from * ny, t->y_mean + to * ny, ny);
+    copy_numbers(s->y_std + from * ny, t->y_std + to * ny, ny);
 }
 
 llap_status ll_scaling_transfer(const ll_scaling *s, const char *const *entity,
