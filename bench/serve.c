@@ -222,11 +222,12 @@ static char *make_world(void)
 
 static pid_t start_server(void)
 {
-    char  line[16] = "", store[128];
-    int   out[2];
-    pid_t pid;
+    char line[16] = "", store[128];
+    int  out[2];
     snprintf(store, sizeof store, "%s/store.db", folder);
-    must(pipe(out) == 0 && (pid = fork()) >= 0, "fork");
+    must(pipe(out) == 0, "pipe");
+    const pid_t pid = fork();
+    must(pid >= 0, "fork");
     if (pid == 0) {
         dup2(out[1], STDOUT_FILENO);
         execl(program, program, "serve", model, "--port", "0", "--store", store, "-q",

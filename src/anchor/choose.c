@@ -3,6 +3,7 @@
 #include "anchor/choose_kind.h"
 #include "anchor/drift.h"
 #include "anchor/known_choose.h"
+#include "anchor/monitor_choose.h"
 #include "anchor/static_choose.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
@@ -192,63 +193,6 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
     return st;
 }
 
-/* The furthest that a context lies out, in u. */
-static double furthest(const anchor_batch *b)
-{
-    double most = 0.0;
-    for (size_t i = 0; i < b->n; i++) {
-        double       sum = 0.0, n = 0.0;
-        const double s = b->s[i], m = b->m[i];
-        for (size_t j = 0; j < b->window[i].n_obs; j++)
-            if (!isnan(b->window[i].y[j])) sum += m + s * b->window[i].y[j], n += 1.0;
-        most = fmax(most, anchor_far_out(sum, n));
-    }
-    return most;
-}
-
-/* What training windows show, with room to spare: how far off readings are, at least 5, and how far
- * out their means. */
-static llap_status set_monitor(ll_anchor_model *m, const ll_anchor_data *d,
-                               const ll_anchor_model_opts *o, const anchor_rows *rows)
-{
-    enum { WINDOWS = 256 };
-    const double least = 5.0, share = .995, factor = 2.5, room = 1.5;
-    const size_t n = d->n_train < WINDOWS ? d->n_train : WINDOWS;
-    ll_origin    origin[WINDOWS] = { 0 };
-    anchor_batch b;
-    size_t       all = 0, known = 0;
-    int          worst = LLAP_OK;
-    for (size_t i = 0; i < n; i++) origin[i] = d->train[i * d->n_train / n];
-    llap_status st =
-        anchor_batch_init(&b, anchor_cut_of(m, &m->kernel), rows, d->n_series, origin, n);
-    if (st != LLAP_OK) return st;
-    /* Long windows have enough readings in a few. */
-    const size_t longest = o->points > 0 ? 2 * o->points : SIZE_MAX;
-    size_t       at[WINDOWS], every = 1;
-    for (size_t i = 0; i < n; i++) at[i] = all, all += b.window[i].n_obs;
-    while (all / every > n * longest && every < n) every *= 2;
-    double *a = ll_new(all, sizeof *a);
-    if (a == NULL) worst = LLAP_ENOMEM;
-    for (size_t i = 0; a != NULL && i < all; i++) a[i] = NAN;
-#pragma omp parallel for schedule(dynamic, 4) reduction(max : worst) if (a != NULL)
-    for (size_t i = 0; i < n; i += every) {
-        const llap_status one =
-            a == NULL ? LLAP_OK : ll_anchor_surprises(&m->kernel, &b.window[i], a + at[i]);
-        if ((int)one > worst) worst = (int)one;
-    }
-    for (size_t i = 0; worst == LLAP_OK && i < all; i++)
-        if (!isnan(a[i])) a[known++] = a[i];
-    m->kernel.monitor = least;
-    if (worst == LLAP_OK && known > 0) {
-        ll_sort_doubles(a, known);
-        m->kernel.monitor = fmax(least, factor * ll_quantile(a, known, share));
-    }
-    m->reach = room * furthest(&b);
-    ll_free(a);
-    anchor_batch_deinit(&b);
-    return (llap_status)worst;
-}
-
 llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts *o,
                              const anchor_attempt *a, ll_anchor_model **out)
 {
@@ -267,7 +211,7 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
         chain = NULL; /* taken */
     }
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
-    if (st == LLAP_OK && a->chain.curve != LL_CURVE_CLIPPED) st = set_monitor(m, d, o, rows);
+    if (st == LLAP_OK && a->chain.curve != LL_CURVE_CLIPPED) st = anchor_set_monitor(m, d, o, rows);
     if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name);
     anchor_rows_destroy(rows, d->n_series);
     ll_chain_destroy(chain);

@@ -93,8 +93,9 @@ static void check_commands(const char *address)
         "llapdiff impute m.safetensors \"$FROM\" -q -o $TO",
         "llapdiff evaluate --json m.safetensors \"$FROM\" -q >$TO",
         "llapdiff detect --json m.safetensors \"$FROM\" -q >$TO",
-        "printf 'entity,time,v0\\ns000,2000-02-01T00:00:00Z,999\\n' | llapdiff watch m.safetensors "
-        "--history \"$FROM\" --json -q - | grep s000 >$TO",
+        ("printf 'entity,time,v0\\ns000,2000-02-01T00:00:00Z,999\\n' | llapdiff watch "
+         "m.safetensors "
+         "--history \"$FROM\" --json -q - | grep s000 >$TO"),
     };
     for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
         const bool  packed = i == 2; /* known by its name */

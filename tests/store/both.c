@@ -58,8 +58,8 @@ static void tables_are_the_same(void **state)
         "SELECT id, name, number FROM llap_streams ORDER BY id",
         "SELECT stream, after, state FROM llap_states ORDER BY stream",
         "SELECT stream, number, key, digest FROM llap_appends ORDER BY stream, number",
-        "SELECT stream, number, place, entity, time, variable, value FROM llap_readings "
-        "ORDER BY stream, number, place",
+        ("SELECT stream, number, place, entity, time, variable, value FROM llap_readings "
+         "ORDER BY stream, number, place"),
         "SELECT version FROM llap_schema",
     };
     const ll_store_row some[] = { { "bed 4", 100, (double[]){ 71, NAN } },
