@@ -10,12 +10,12 @@
 
 static char folder[] = "/tmp/llap-test-XXXXXX";
 
-/* The same name, the same string, for as long as the program runs. */
+/* The same name, the same string, for as long as the thread runs. */
 static inline const char *in_folder(const char *name)
 {
-    static char path[64][128];
-    char        wanted[128];
-    int         i = 0;
+    static _Thread_local char path[64][128];
+    char                      wanted[128];
+    int                       i = 0;
     snprintf(wanted, sizeof wanted, "%s/%s", folder, name);
     while (path[i][0] != '\0' && strcmp(path[i], wanted) != 0) assert_true(++i < 64);
     return strcpy(path[i], wanted);
