@@ -4,17 +4,18 @@
 #include "program.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { CLIENTS = 4, ROWS_MOST = 200000 };
 
 static int kills = 4;
 
 typedef struct client {
-    int           number;
-    volatile int  port; /* 0: the server is away */
-    volatile bool ending;
-    int64_t       acknowledged; /* rows 0 .. acknowledged - 1 */
-    int64_t       again;
+    int         number;
+    atomic_int  port; /* 0: the server is away */
+    atomic_bool ending;
+    int64_t     acknowledged; /* rows 0 .. acknowledged - 1 */
+    int64_t     again;
 } client;
 
 static int64_t time_of(int64_t row) { return 1700000000 + row * 60; }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 static int kills = 6;
 
@@ -210,9 +211,9 @@ static void it_goes_on_by_itself(void **state)
 }
 
 typedef struct stream_of_readings {
-    broker       *b;
-    volatile bool ending;
-    int           n; /* the broker has acknowledged readings 0 .. n - 1 */
+    broker     *b;
+    atomic_bool ending;
+    int         n; /* the broker has acknowledged readings 0 .. n - 1 */
 } stream_of_readings;
 
 static double value_of(int i) { return (double)(i * 37 % 1000) / 8; }
