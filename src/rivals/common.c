@@ -133,6 +133,7 @@ ll_tensor *ll_time_waves(ll_graph *g, ll_tensor *x, int64_t d, double scale, dou
     for (int64_t i = 0; i < half; i++) f[i] = scale * pow(base, -2.0 * (double)i / (double)d);
     ll_tensor *angle = ll_mul(g, ll_unsqueeze(g, x, -1), ll_constant(g, LL_SHAPE(half), f));
     ll_free(f);
+    if (angle == NULL) return NULL;
     ll_tensor *wave[] = { ll_unsqueeze(g, ll_sin(g, angle), -1),
                           ll_unsqueeze(g, ll_cos(g, angle), -1) };
     ll_shape   s = ll_shape_of(angle);
