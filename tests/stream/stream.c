@@ -282,10 +282,11 @@ static void a_restored_stream_goes_on_to_the_same_bytes(void **state)
     assert_memory_equal(bytes[0], bytes[1], n[0]);
     ll_free(bytes[0]);
     ll_free(bytes[1]);
+    llap_stream_destroy(again);
     CHECK_FAIL(llap_stream_restore(stack, in_folder("half"), &(llap_stream_opts){ 0 }, &again),
                LLAP_EFORMAT, "another model");
+    assert_null(again);
     llap_stream_destroy(s);
-    llap_stream_destroy(again);
 }
 
 /* Every byte of a saved stream changed in turn: it is refused by name, or is a stream that can be
