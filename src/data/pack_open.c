@@ -48,8 +48,9 @@ bool ll_pack_detect(const char *path)
     char  start[8];
     char *name = index_path(path, &folder);
     if (name == NULL) return false;
-    const int   fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat s;
+    struct stat s; /* pipes are not opened: their writers would find that nobody reads on */
+    const bool  file = stat(name, &s) == 0 && S_ISREG(s.st_mode);
+    const int   fd = file ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     const bool  is = fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
                     pread(fd, start, sizeof start, 0) == sizeof start &&
                     memcmp(start, "llappack", 8) == 0;

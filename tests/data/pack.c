@@ -11,9 +11,12 @@
 #include "panel_equal.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { VARS = 3, ENTITIES = 9 };
@@ -368,6 +371,36 @@ static void failed_allocations_leave_nothing(void **state)
     llap_panel_destroy(p);
 }
 
+/* Whoever writes into a pipe has one reader, who must be the one that reads it all: here the writer
+ * still waits for it. */
+static atomic_bool opened;
+
+static void *write_to_pipe(void *user)
+{
+    const int fd = open(user, O_WRONLY | O_CLOEXEC);
+    atomic_store(&opened, true);
+    return fd >= 0 && close(fd) == 0 ? user : NULL;
+}
+
+static void a_pipe_is_not_opened_to_find_out_what_it_is(void **state)
+{
+    (void)state;
+    char      pipe[64];
+    pthread_t writer;
+    void     *done = NULL;
+    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_to_pipe, pipe), 0);
+    (void)nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    assert_false(ll_pack_detect(pipe));
+    (void)nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    assert_false(atomic_load(&opened));
+    const int fd = open(pipe, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pthread_join(writer, &done), 0);
+    assert_non_null(done);
+    (void)close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +412,7 @@ int main(void)
         cmocka_unit_test(any_changed_byte_is_found),
         cmocka_unit_test(bits_behind_the_last_cell),
         cmocka_unit_test(failed_allocations_leave_nothing),
+        cmocka_unit_test(a_pipe_is_not_opened_to_find_out_what_it_is),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
