@@ -57,6 +57,8 @@ class Panel:
         self.t = hours(frame["time"])
         self.entity = frame["entity"].astype(str).to_numpy()
         self.names = list(dict.fromkeys(self.entity))
+        first = np.concatenate([[0], np.flatnonzero(self.entity[1:] != self.entity[:-1]) + 1, [len(self.t)]])
+        self.span = {e: slice(a, b) for e, a, b in zip(self.names, first, first[1:])}
         columns = [target] + [c for c in frame.columns if c not in ("entity", "time", target)]
         self.context, self.horizon, self.step = context, horizon, step
         self.cycle = "day" if step <= 6 else "week"
@@ -70,7 +72,7 @@ class Panel:
                 self.mean, self.sd = mean, sd
             self.variables.append(name)
             for e in self.names:
-                rows = self.entity == e
+                rows = self.span[e]
                 self.series[e, name] = Trace(self.t[rows], (values[rows] - mean) / sd)
         self.target = target
 
@@ -92,7 +94,7 @@ class Panel:
         rng, out = np.random.default_rng(seed), []
         for k, e in enumerate(self.names):
             s = self.series[e, self.target]
-            first = self.t[self.entity == e][0] + self.context / 2
+            first = self.t[self.span[e]][0] + self.context / 2
             for o in np.arange(first, end - self.horizon, every * self.step):
                 a, b = np.searchsorted(s.t, [o, o + self.horizon], "right")
                 if b > a:
