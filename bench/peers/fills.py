@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""LightGBM beside the program at filling gaps, on exactly its hidden values, scored by it.
+"""LightGBM, SAITS and CSDI beside the program at filling gaps, on exactly its hidden values, scored by it.
 
     bench/peers/setup
-    LLAP_DATA=... build/peers/bin/python bench/peers/fills.py [--folder DIR] [--gaps random,outages] [SET ...]
+    LLAP_DATA=... build/peers/bin/python bench/peers/fills.py [--peers lightgbm,saits,csdi] [--folder DIR] [SET ...]
 
 Of each set: `train --size anchor`, kept in the folder; `evaluate --task impute --gaps ... --keep` says which values are
-hidden and scored; LightGBM fills them from all that is left (boosted_fills.py); `evaluate --against` scores it beside
-the model, with the paired bootstrap. One row a set and pattern: CRPS of the model, of the straight line and of LightGBM,
-how much better the model is (95 % interval), what 50, 80 and 95 % intervals hold, both. What is there already is not
-computed again."""
+hidden and scored; a peer fills them from all that is left (boosted_fills.py, neural_fills.py); `evaluate --against`
+scores it beside the model, with the paired bootstrap. One row a set, pattern and peer: CRPS of the model, of the straight
+line and of the peer, how much better the model is (95 % interval), what 50, 80 and 95 % intervals hold, both. What is
+there already is not computed again."""
 import argparse
 import json
 import os
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from boosted_fills import Readings, fill  # noqa: E402
+from readings import Readings  # noqa: E402
 
 VITALS = "HR,SysABP,DiasABP,MAP,NISysABP,NIDiasABP,Temp,RespRate"
 DAYS = ["-c", "14d", "--horizon", "24h"]
@@ -83,8 +83,14 @@ class Set:
 
     def parts(self, readings):
         """Of every row: 0 training, 1 validation, 2 test."""
-        info = json.loads(subprocess.run([self.a.program, "info", self.model, "--json"], check=True,
-                                         stdout=subprocess.PIPE, text=True).stdout)
+        kept = self.stem + ".info.json"
+        if not os.path.exists(kept):
+            text = subprocess.run([self.a.program, "info", self.model, "--json"], check=True, stdout=subprocess.PIPE,
+                                  text=True).stdout
+            with open(kept, "w") as f:
+                f.write(text)
+        with open(kept) as f:
+            info = json.load(f)
         if readings.calendar:
             start = [pd.Timestamp(info["split"][k]).timestamp() / 3600 for k in ("val_from", "test_from")]
             return (readings.t >= start[0]).astype(int) + (readings.t >= start[1])
@@ -97,20 +103,26 @@ class Set:
             self.evaluate(gaps, "--keep", kept)
         return pd.read_csv(kept, dtype={"entity": str, "time": str})
 
-    def answers(self, patterns):
-        """One fit of LightGBM fills all patterns."""
-        files = [f"{self.stem}.{gaps}.lightgbm.csv" for gaps in patterns]
+    def answers(self, peer, patterns):
+        """One fit of a peer fills all patterns."""
+        files = [f"{self.stem}.{gaps}.{peer}.csv" for gaps in patterns]
         if all(os.path.exists(f) for f in files):
             return files
         readings = Readings(pd.read_csv(self.data, dtype={"entity": str}))
-        tables = [self.kept(gaps) for gaps in patterns]
+        tables, part = [self.kept(gaps) for gaps in patterns], self.parts(readings)
         filled = set().union(*(t["variable"][t["q0.5"].notna()] for t in tables))
         targets = [c for c in readings.columns if c in filled]
-        for file, answer in zip(files, fill(readings, self.parts(readings), tables, targets, self.a.threads)):
+        if peer == "lightgbm":
+            from boosted_fills import fill
+            answers = fill(readings, part, tables, targets, self.a.threads)
+        else:
+            from neural_fills import fill
+            answers = fill(readings, part, tables, targets, peer, self.a.seconds, self.a.steps)
+        for file, answer in zip(files, answers):
             answer.to_csv(file, index=False)
         return files
 
-    def row(self, gaps, answers):
+    def row(self, peer_name, gaps, answers):
         j = self.evaluate(gaps, "--against", answers)
         j = j["all"] if "all" in j else j["targets"][0]
         of = {s["name"]: s for s in j["scores"]}
@@ -119,7 +131,7 @@ class Set:
         skill = peer["model_against"]["skill"]
         better = f"{100 * skill['value']:.1f} [{100 * skill['low']:.1f}, {100 * skill['high']:.1f}]"
         held = [" ".join(f"{100 * i['coverage']:.1f}" for i in s["intervals"]) for s in (ours, peer)]
-        return (f"| {self.name} {gaps} | {ours['crps']:.4f} | {line['crps']:.4f} | {peer['crps']:.4f} | "
+        return (f"| {self.name} {gaps} | {peer_name} | {ours['crps']:.4f} | {line['crps']:.4f} | {peer['crps']:.4f} | "
                 f"{ours['crps'] / line['crps']:.3f} | {peer['crps'] / line['crps']:.3f} | {better} | {held[0]} | {held[1]} |")
 
 
@@ -129,17 +141,24 @@ def main():
     p.add_argument("--folder", default="build/peers/results")
     p.add_argument("--gaps", default="random,outages")
     p.add_argument("--threads", type=int, default=os.cpu_count())
+    p.add_argument("--peers", default="lightgbm")
+    p.add_argument("--answers", action="store_true", help="answer alone, of what the folder has: fills_NAME.csv, "
+                   ".info.json and .GAPS.csv of a set; needs no program")
+    p.add_argument("--seconds", type=float, default=1e9, help="after which a neural peer ends its training")
+    p.add_argument("--steps", type=int, default=10 ** 9, help="most training steps of one neural network")
     p.add_argument("set", nargs="*", choices=[[], *SETS])
     a = p.parse_args()
     os.makedirs(a.folder, exist_ok=True)
-    print("| set, gaps | model | line | LightGBM | model / line | LightGBM / line | model better by % | 50 80 95 % | "
-          "LightGBM's |\n" + "|---" * 9 + "|")
+    print("| set, gaps | peer | model | line | its CRPS | model / line | its / line | model better by % | 50 80 95 % | its |\n"
+          + "|---" * 10 + "|")
     for name in a.set or SETS:
         s = Set(name, a)
-        s.train()
         patterns = a.gaps.split(",")
-        for gaps, answers in zip(patterns, s.answers(patterns)):
-            print(s.row(gaps, answers), flush=True)
+        if not a.answers:
+            s.train()
+        for peer in a.peers.split(","):
+            for gaps, answers in zip(patterns, s.answers(peer, patterns)):
+                print(answers if a.answers else s.row(peer, gaps, answers), flush=True)
 
 
 if __name__ == "__main__":
