@@ -104,8 +104,8 @@ class Grid:
         for e in range(len(self.y)):
             o = np.arange(max(self.first[e] + self.C // 2, after), before - self.H)
             past = self.known[e, o + 1] - self.known[e, o + 1 - self.C]
-            ahead = self.known[e, o + 1 + self.H] - self.known[e, o + 1]
-            o = o[(past > 0) & (ahead > 0)]
+            later = self.known[e, o + 1 + self.H] - self.known[e, o + 1]
+            o = o[(past > 0) & (later > 0)]
             out.append(np.stack([np.full(len(o), e), o], 1))
         return torch.tensor(np.concatenate(out), device=self.device)
 
@@ -133,7 +133,7 @@ class Batch:
             self.scale = (((past - self.loc) ** 2 * seen).sum(1, True) + 2 * usual).div(n + 2).sqrt()
         self.y = ((y - self.loc) / self.scale).clamp(-FAR, FAR)
         self.past, self.seen = self.y[:, :g.C], seen
-        self.ahead, self.asked = self.y[:, g.C:], self.read[:, g.C:]
+        self.future, self.asked = self.y[:, g.C:], self.read[:, g.C:]
         self.static = torch.cat([self.loc, self.scale.log()], 1)
         self.time = g.calendar[k]
         self.now, self.ago = (lambda: g.beside[e, k[:, :g.C]]), (lambda: g.beside[e, k - g.H])
@@ -146,7 +146,7 @@ class Quantiles(torch.nn.Module):
     """A network with seven quantiles, trained by the pinball loss in the units before scaling."""
 
     def loss(self, b):
-        v = self.net.distr_output.loss(b.ahead, self.args(b), torch.zeros_like(b.loc), torch.ones_like(b.scale))
+        v = self.net.distr_output.loss(b.future, self.args(b), torch.zeros_like(b.loc), torch.ones_like(b.scale))
         w = b.asked * b.scale
         return (v * w).sum(), b.asked.sum()
 
@@ -220,7 +220,7 @@ class DeepAR(torch.nn.Module):
                 "past_target": b.past, "past_observed_values": b.seen, "future_time_feat": f[:, C:]}
 
     def loss(self, b, future_only=False):
-        v = self.net.loss(**self.inputs(b), future_target=b.ahead, future_observed_values=b.asked,
+        v = self.net.loss(**self.inputs(b), future_target=b.future, future_observed_values=b.asked,
                           future_only=future_only)
         return v.sum(), b.read.new_tensor(float(len(v)))
 
@@ -269,7 +269,7 @@ class Windows:
     def crps(self, m):
         """On the validation part, in deviations of the entity."""
         q = self.answers(m, self.judged).sort(2)[0]
-        y = torch.cat([self.g.back(b.ahead * b.scale + b.loc) for b in self.batches(self.judged, m.batch)])
+        y = torch.cat([self.g.back(b.future * b.scale + b.loc) for b in self.batches(self.judged, m.batch)])
         w = torch.cat([b.asked for b in self.batches(self.judged, m.batch)]) / self.g.own[self.judged[:, :1]]
         p = torch.tensor(LEVELS, device=q.device)
         off = y.unsqueeze(2) - q
