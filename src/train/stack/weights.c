@@ -129,7 +129,9 @@ static void judge_fold(const ll_stack_set *f, const answers *a, const uint8_t *f
     }
 }
 
-/* What the pool gains on folds that its weights have not seen, in standard errors of it. */
+/* What the pool gains on folds that its weights have not seen, and the standard error of it. Of
+ * blocks in time the last alone is asked: the networks of the others have learnt from later times
+ * as well, and so know where a walk has gone. */
 static llap_status judge(const ll_stack_set *f, const answers *a, double shrink, double *share,
                          double *se)
 {
@@ -140,7 +142,8 @@ static llap_status judge(const ll_stack_set *f, const answers *a, double shrink,
     if (st == LLAP_OK) gains_init(&g, f);
     for (int k = 0; k < LL_STACK_FOLDS && st == LLAP_OK; k++)
         for (int64_t i = 0; i < f->fold[k].n_held; i++) fold[f->fold[k].held[i]] = (uint8_t)k;
-    for (int k = 0; k < LL_STACK_FOLDS && st == LLAP_OK; k++)
+    const int first = f->folds.by_entity ? 0 : LL_STACK_FOLDS - 1;
+    for (int k = first; k < LL_STACK_FOLDS && st == LLAP_OK; k++)
         judge_fold(f, a, fold, k, shrink, &rest, &g);
     if (st == LLAP_OK) *share = share_of(&g, se);
     answers_deinit(&rest);
@@ -180,10 +183,12 @@ static llap_status decide(const ll_stack_set *f, const answers *a, double shrink
     const llap_status st = judge(f, a, shrink, &share, &se);
     *pays = st == LLAP_OK && share > LL_STACK_WALK_ERRORS * se;
     if (st == LLAP_OK && !*pays)
-        ll_logf(log, LLAP_LOG_INFO,
-                "stack: the anchor is a random walk, and %.1f %% less CRPS on folds that weights "
-                "have not seen is not more than %g standard errors of %.1f %%: the anchor answers",
-                100 * share, LL_STACK_WALK_ERRORS, 100 * se);
+        ll_logf(
+            log, LLAP_LOG_INFO,
+            "stack: the anchor is a random walk, and %.1f %% less CRPS on a part that neither "
+            "networks nor weights have seen is not more than %g standard errors of %.1f %%: the "
+            "anchor answers",
+            100 * share, LL_STACK_WALK_ERRORS, 100 * se);
     return st;
 }
 

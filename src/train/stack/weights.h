@@ -5,7 +5,7 @@
 #include "train/stack/set.h"
 
 /* Where the anchor is a random walk, others answer only if they gain more than so many standard
- * errors on folds that their weights have not seen. */
+ * errors in the last block of time, which neither they nor their weights have seen. */
 #define LL_STACK_WALK_ERRORS 3.0
 
 /* Weights and scores of f->stack by answers out of fold, moves [LL_STACK_KINDS,f->n,levels], and a
