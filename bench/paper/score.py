@@ -175,28 +175,29 @@ def poles(work, plan):
     """Poles without a history, and moved by histories of several entities, at several noise levels."""
     model, _ = work.model(model_of(plan))
     data, out = work.data(plan["data"]), {"training": _}
-    found = {"cond": [], "uncond": []}
+    found = {"cond": {}, "uncond": {}}
     with tempfile.TemporaryDirectory(dir=work.path("data")) as folder:
         told = os.path.join(folder, "poles.json")
         for noise in plan["noise"]:
-            for entity in plan["entities"]:
-                work.llapdiff("poles", model, data, *plan["reading"], "--noise", str(noise), "--of", entity, "--json", output=told)
+            for entity, time in plan["histories"]:
+                work.llapdiff("poles", model, data, *plan["reading"], "--noise", str(noise), "--of", entity, "--at", time, "--json",
+                              output=told)
                 with open(told) as f:
                     for s in json.load(f)["sets"]:
                         if s["of"].startswith("network"):
                             kind = "uncond" if "without a history" in s["of"] else "cond"
-                            found[kind].append([(p["omega"], p["rho"]) for p in s["poles"]])
+                            found[kind].setdefault(noise, []).append([(p["omega"], p["rho"]) for p in s["poles"]])
         picture = digest(plan) + ".svg"
         work.llapdiff("poles", model, data, *plan["reading"], "--plot", work.path("cells", picture), output=told)
     out["picture"] = picture
-    for kind, sets in found.items():
-        if not sets:
+    for kind, levels in found.items():
+        if not levels:
             raise Failed(f"no poles {kind}")
         out[kind] = {}
         for k, name in enumerate(("omega", "rho")):
-            every = [p[k] for s in sets for p in s]
-            # How far the same pole goes from history to history: the one figure that shows what histories do.
-            moved = [statistics.pstdev(p) for p in zip(*([q[k] for q in s] for s in sets))]
+            every = [p[k] for sets in levels.values() for s in sets for p in s]
+            # How far a pole goes from history to history at one noise level: the one figure that shows what histories do.
+            moved = [statistics.pstdev(p) for sets in levels.values() for p in zip(*([q[k] for q in s] for s in sets))]
             out[kind].update({name + " mean": statistics.fmean(every), name + " std": statistics.pstdev(every),
                               name + " std across histories": statistics.fmean(moved)})
     return out

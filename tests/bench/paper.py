@@ -2,6 +2,7 @@
 """bench/paper, on a set of the program's own making.
 
     paper.py SOURCE PROGRAM changes    what is done to data files
+    paper.py SOURCE PROGRAM tasks      imputation and poles
     paper.py SOURCE PROGRAM run        a recipe end to end: whole, interrupted and continued, two at a time; nothing twice
     paper.py SOURCE PROGRAM options    every option of every recipe is one that the program takes"""
 import csv
@@ -19,7 +20,7 @@ SOURCE, PROGRAM, WHAT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2
 TOOL = os.path.join(SOURCE, "bench", "paper", "paper.py")
 TINY = os.path.join(SOURCE, "tests", "bench", "tiny.py")
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(TOOL))
+sys.path[:0] = [os.path.dirname(TOOL), os.path.dirname(TINY)]
 
 
 def make(box, rows=400, entities=2):
@@ -120,6 +121,43 @@ def test_run(box):
     with open(os.path.join(box, "failing", "tiny.md")) as f:
         assert "half hidden seed 1: failed" in f.read()
     assert "[1/1]" in run(box, "failing", "--only", "dlinear", "--only", "anchor")
+
+
+def test_tasks(box):
+    """Imputation and poles, and their tables."""
+    import score
+    import tables
+    import tiny
+    from work import Work
+
+    work = Work(PROGRAM, os.path.join(box, "tasks"), make(box, 900))
+    network = ["--profile", "reference", "--size", "tiny", "--steps", "5"]
+    impute = [dict(tiny.plan(train, score=["--gaps", "random"]), task="impute")
+              for train in (["--size", "anchor", *tiny.SHORT], network)]
+    histories = [["s000", "2000-01-20T00:00:00Z"], ["s001", "2000-01-25T00:00:00Z"]]
+    shown = dict(tiny.plan(network, score=[]), task="poles", noise=[.1, .9], histories=histories)
+
+    filled = [score.cell(work, p) for p in impute]
+    a, b = (c["result"] for c in filled)
+    assert a["windows"] == b["windows"] and a["values"] == b["values"] > 0, "both fill the same readings"
+    assert a["crps"] < a["naive"]["last_value"]["crps"] and {"linear", "model_causal"} <= set(a["naive"])
+    poles = score.cell(work, shown)
+    r = poles["result"]
+    assert r["cond"]["rho mean"] > 0 and r["uncond"]["omega std across histories"] == 0 < r["cond"]["omega std across histories"]
+    with open(work.path("cells", r["picture"])) as f:
+        assert "<svg" in f.read()
+
+    def report(name, results, **more):
+        cells = [dict(tiny.cell(name, "made", "6", m, c["plan"], published=["poles", "crypto", "", None]), key="k", **c)
+                 for m, c in zip(("anchor", "reference"), results)]
+        with open(tables.report(name, type("", (), dict(more, __doc__="A test.", MISSING=[])), cells, [], len(cells), False,
+                                work.folder)) as f:
+            return f.read()
+
+    text = report("impute", filled, BASE=("model", "anchor"))
+    assert f"| made | 6 | anchor |  | {a['crps']:.3f}" in text and "| made | 6 | linear |" in text, text
+    text = report("shown", [poles], BASE=None)
+    assert "| made | anchor | 1 | uncond |" in text and "1.113 0.286 0.071 0.017" in text, text
 
 
 def test_changes(box):
@@ -252,4 +290,4 @@ def test_options(box):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    {"changes": test_changes, "run": test_run, "options": test_options}[WHAT](folder)
+    {"changes": test_changes, "tasks": test_tasks, "run": test_run, "options": test_options}[WHAT](folder)
