@@ -16,6 +16,7 @@ typedef struct ll_mrdiff_config {
     int64_t        step_width, width, width_in, width_enc;
     int            layers_in, layers_enc, layers_dec;
     double         clip, dropout;
+    double         mixed; /* share of training's windows whose guesses are mixed with the truth */
     ll_noise_steps steps;
 } ll_mrdiff_config;
 

@@ -59,6 +59,7 @@ static const ll_field mrdiff[] = {
     SMALL(ll_mrdiff_config, "layers_dec", layers_dec, 1, 64),
     REAL(ll_mrdiff_config, "clip", clip, 1e-3, 1e6),
     REAL(ll_mrdiff_config, "dropout", dropout, 0, 0.99),
+    REAL(ll_mrdiff_config, "mixed", mixed, 0, 1),
     STEPS(ll_mrdiff_config),
 };
 

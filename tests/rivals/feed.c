@@ -240,6 +240,41 @@ static void half_of_the_time_the_horizon_is_hidden(void **state)
     model_deinit(&m);
 }
 
+/* mr-Diff: what a guess is mixed with the truth by, in all stages of a window or in none. */
+static void guesses_are_mixed_in_so_many_windows(void **state)
+{
+    (void)state;
+    enum { TIMES = 400, S = 2, CELLS = S * F * H };
+    static const double share[] = { 0.0, 0.5, 1.0 };
+    for (int i = 0; i < 3; i++) {
+        model       m;
+        ll_graph   *g = NULL;
+        ll_session *net = NULL;
+        int         windows = 0;
+        model_init(&m, 2, F, C);
+        assert_true(m.k.config.mrdiff.mixed == 0.0); /* unless asked for, seen as when it draws */
+        m.k.config.mrdiff.mixed = share[i];
+        CHECK_OK(ll_graph_create(&g));
+        ll_rival_loss(g, &m.k, 1);
+        CHECK_OK(ll_session_create(g, m.params, &ll_backend_cpu, 1, &net));
+        assert_int_equal(ll_session_count(net, "mix"), CELLS);
+        for (int n = 0; n < TIMES; n++) {
+            const ll_rival_turn t = { .seed = SEED, .step = n / 20 };
+            const float        *mix = ll_session_real(net, "mix");
+            int                 mixed = 0;
+            m.e.id = (uint64_t)n % 20;
+            CHECK_OK(ll_rival_vary(&m.k, &t, &m.e, 0, net));
+            for (int j = 0; j < CELLS; j++) mixed += mix[j] < 1.0f;
+            assert_true(mixed == 0 || mixed == CELLS);
+            windows += mixed > 0;
+        }
+        assert_in_range(windows, (int)(TIMES * share[i] * 0.85), (int)(TIMES * share[i] * 1.15));
+        ll_session_destroy(net);
+        ll_graph_destroy(g);
+        model_deinit(&m);
+    }
+}
+
 /* -------- what cannot be -------- */
 
 static void refused(ll_rival_task k, const char *says)
@@ -312,6 +347,7 @@ int main(void)
         cmocka_unit_test(timegrad_draws_as_its_graph),
         cmocka_unit_test(mrdiff_draws_as_its_graph),
         cmocka_unit_test(half_of_the_time_the_horizon_is_hidden),
+        cmocka_unit_test(guesses_are_mixed_in_so_many_windows),
         cmocka_unit_test(sizes_and_options_that_cannot_be_are_named),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

@@ -55,6 +55,16 @@ static llap_status fill(const ll_rival_task *k, const ll_rival_example *e, int64
     return LLAP_OK;
 }
 
+/* Is the window's guess mixed with the truth in this step? The others see it as it is when asked.
+ */
+static bool is_mixed(const ll_rival_task *k, const ll_rival_turn *t, const ll_rival_example *e,
+                     int64_t stages)
+{
+    float u = 0.0f;
+    ll_feed_uniforms(t, e, (uint32_t)(3 * stages), 1, &u);
+    return (double)u < k->config.mrdiff.mixed;
+}
+
 static llap_status vary(const ll_rival_task *k, const ll_rival_turn *t, const ll_rival_example *e,
                         int64_t row, ll_session *net)
 {
@@ -63,11 +73,13 @@ static llap_status vary(const ll_rival_task *k, const ll_rival_turn *t, const ll
     float        *eps = ll_session_real(net, "eps"), *mix = ll_session_real(net, "mix");
     int32_t      *step = ll_session_int(net, "t");
     assert(eps != NULL && mix != NULL && step != NULL);
+    const bool mixed = is_mixed(k, t, e, S);
     for (int64_t s = 0; s < S; s++) {
         const int64_t at = s * B + row;
         step[at] = ll_feed_step(t, e, (uint32_t)(3 * s), k->config.mrdiff.steps.n);
         ll_feed_normals(t, e, (uint32_t)(3 * s + 1), n, eps + at * n);
         ll_feed_uniforms(t, e, (uint32_t)(3 * s + 2), n, mix + at * n);
+        for (int64_t i = 0; i < n && !mixed; i++) mix[at * n + i] = 1.0f;
     }
     return LLAP_OK;
 }
