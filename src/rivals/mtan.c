@@ -15,7 +15,7 @@ double ll_mtan_weight(int64_t epoch)
 /* t [...] -> [...,embed] */
 static ll_tensor *time_embedding(ll_graph *g, const ll_mtan_config *cfg, ll_tensor *t)
 {
-    if (!cfg->learned) return ll_time_waves(g, t, cfg->embed, 48.0, 10.0);
+    if (!cfg->learned) return ll_time_waves(g, t, cfg->embed, cfg->units, 10.0);
     t = ll_unsqueeze(g, t, -1);
     ll_tensor *part[] = { ll_nn_linear(g, "linear", t, 1),
                           ll_sin(g, ll_nn_linear(g, "periodic", t, cfg->embed - 1)) };

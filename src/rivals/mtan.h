@@ -18,7 +18,8 @@ typedef struct ll_mtan_config {
     int64_t        rec, gen; /* of the recurrent networks, each way */
     int64_t        latent, mlp;
     int64_t        n_out;   /* channels of an answer */
-    bool           learned; /* time embedding */
+    bool           learned; /* time embedding; else waves of 6 to 63 units */
+    double         units;   /* so many from time 0 to 1: 48 hours, as published */
     ll_mtan_spread spread;  /* of a reading around its mean: one number, one for each */
     double         sd;      /* channel, or the network's; the first */
 } ll_mtan_config;

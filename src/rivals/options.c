@@ -89,6 +89,7 @@ static const ll_field mtan[] = {
     WHOLE(ll_mtan_config, "mlp", mlp, 1, WIDTH),
     WHOLE(ll_mtan_config, "n_out", n_out, 1, WIDTH),
     FLAG(ll_mtan_config, "learned", learned),
+    REAL(ll_mtan_config, "units", units, 0, 1e9), /* 0: the steps of a window */
     CHOICE(ll_mtan_config, "spread", spread, ll_mtan_spreads),
     REAL(ll_mtan_config, "sd", sd, 1e-9, 1e9),
 };
@@ -254,7 +255,6 @@ static void mtan_native(const ll_rival_data *d, ll_rival_config *c)
                                 .latent = 16,
                                 .mlp = 50,
                                 .n_out = 1,
-                                .learned = true,
                                 .spread = LL_MTAN_HEAD,
                                 .sd = 1.0 };
 }

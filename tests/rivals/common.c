@@ -244,6 +244,7 @@ static llap_status make_graph(void *user)
                                       .mlp = 2,
                                       .n_out = 1,
                                       .learned = false,
+                                      .units = 48.0,
                                       .sd = 1.0 };
     (void)user;
     llap_status st = ll_graph_create(&b.g);

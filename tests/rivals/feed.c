@@ -275,6 +275,25 @@ static void guesses_are_mixed_in_so_many_windows(void **state)
     }
 }
 
+/* mTAN: waves, which tell rows apart from the first step of training on, one unit a step. */
+static void mtan_counts_time_in_steps(void **state)
+{
+    (void)state;
+    static const uint64_t seed = 5;
+    static const double   units[] = { 0.0, K + H, 48.0 };
+    float                 y[3][H * C];
+    for (int i = 0; i < 3; i++) {
+        model m;
+        model_init(&m, 4, F, C);
+        assert_false(m.k.config.mtan.learned);
+        m.k.config.mtan.units = units[i];
+        CHECK_OK(ask_some(&m, &seed, 1, 1.0f, y[i]));
+        model_deinit(&m);
+    }
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    assert_memory_not_equal(y[0], y[2], sizeof y[0]);
+}
+
 /* -------- what cannot be -------- */
 
 static void refused(ll_rival_task k, const char *says)
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(mrdiff_draws_as_its_graph),
         cmocka_unit_test(half_of_the_time_the_horizon_is_hidden),
         cmocka_unit_test(guesses_are_mixed_in_so_many_windows),
+        cmocka_unit_test(mtan_counts_time_in_steps),
         cmocka_unit_test(sizes_and_options_that_cannot_be_are_named),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

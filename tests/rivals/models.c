@@ -171,6 +171,7 @@ static ll_tensor *mtan(ll_graph *g, const void *cfg)
                                .mlp = 5,
                                .n_out = pick(cfg, "out", 1, 2),
                                .learned = pick(cfg, "learned", 0, 1) != 0,
+                               .units = 48.0,
                                .spread = (ll_mtan_spread)pick(cfg, "spread", 0, 2),
                                .sd = 0.4 };
     const ll_mtan_code   code =

@@ -14,6 +14,7 @@ void golden_mtan(golden *c)
                                  .mlp = golden_int(c, "mlp"),
                                  .n_out = golden_int(c, "D_out"),
                                  .learned = golden_is(c, "learn_emb", "1"),
+                                 .units = 48.0,
                                  .spread = (ll_mtan_spread)golden_choice(c, "std", ll_mtan_spreads),
                                  .sd = golden_real(c, "std_fixed") };
     const ll_mtan_code code = ll_mtan_encode(g, &cfg, golden_input(c, "x"), golden_input(c, "obs"),

@@ -17,11 +17,12 @@ static bool on_grid(const ll_rival_task *k)
 static int64_t rows_of(const ll_rival_task *k) { return k->data.context + k->data.horizon; }
 static int64_t channels(const ll_rival_task *k) { return k->vars + k->calendar; }
 
-/* Its answers are those of the task, whatever the option says. */
+/* Its answers are those of the task, whatever the option says; a unit of time is a step. */
 static ll_mtan_config config_of(const ll_rival_task *k)
 {
     ll_mtan_config c = k->config.mtan;
     c.n_out = k->targets;
+    if (!(c.units > 0.0)) c.units = k->context + k->horizon;
     return c;
 }
 
