@@ -10,7 +10,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent / "src" / "llapdiff"
 OUT = pathlib.Path(__file__).resolve().parents[1] / "docs" / "python-reference.md"
 ADAPTERS = ["sktime", "nixtla", "gluonts", "sklearn", "pypots", "torch", "distributed"]
 ORDER = ["train", "load", "from_bytes", "Model", "Forecast", "Imputation", "Answer", "Detection", "Scores", "Poles", "Sampler", "Trainer",
-         "Event", "panel", "read", "pack", "demo", "inspect", "Panel", "Inspection", "Table", "features", "version"]
+         "Event", "panel", "read", "pack", "demo", "inspect", "Panel", "Inspection", "Table", "devices", "Device", "features", "version"]
 
 
 def homes() -> dict[str, str]:

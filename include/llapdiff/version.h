@@ -3,6 +3,7 @@
 #define LLAPDIFF_VERSION_H
 
 #include <llapdiff/export.h>
+#include <llapdiff/status.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -29,6 +30,11 @@ LLAP_API size_t llap_features(const llap_feature **out);
 
 /* Instruction sets of this processor that the library uses: "avx2 fma avx512" or "baseline". */
 LLAP_API const char *llap_cpu(void);
+
+/* Whether networks can compute on a device as options name it: "cpu", "cuda", "cuda:1", "auto";
+ * NULL: cpu. LLAP_EUNSUPPORTED: not here, and the detail says what is missing: the object for GPUs,
+ * cuBLASLt, the driver, the GPU. LLAP_EOPTION: no such name. */
+LLAP_API llap_status llap_device_check(const char *device);
 
 #ifdef __cplusplus
 }

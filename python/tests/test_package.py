@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import llapdiff
-from llapdiff import _lib
+from llapdiff import _cffi, _lib
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
@@ -41,8 +41,6 @@ def test_declarations_follow_the_headers():
 
 
 def test_the_extension_exports_its_entry_point_alone():
-    from llapdiff import _cffi
-
     out = subprocess.run(["nm", "-D", "--defined-only", _cffi.__file__], capture_output=True, text=True)
     if out.returncode != 0:
         pytest.skip("no nm")
@@ -75,17 +73,22 @@ def test_the_object_for_gpus_is_found_beside_the_package(tmp_path):
     """Without it the way to get it is said; any object in its place is opened and looked at."""
     package = pathlib.Path(llapdiff.__file__).parent
     shutil.copytree(package, tmp_path / "llapdiff")
-    code = ("import llapdiff\n"
-            "model = llapdiff.train(llapdiff.demo(entities=1, variables=1, rows=200), context='1d', horizon='3h',\n"
-            "                       size='anchor', training={'anchor': {'steps': 5}}, progress=False)\n"
-            "try: model.sampler('cuda')\n"
-            "except llapdiff.UnsupportedError as e: print(e)")
+    code = "import llapdiff; cpu, gpu = llapdiff.devices(); print(cpu.usable, gpu.usable, gpu.detail)"
 
     def said():
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                               env={**os.environ, "PYTHONPATH": str(tmp_path)}).stdout.strip()
 
-    assert said() == ("cuda: no GPU support here: the object llapdiff-cuda.so is not there: pip install 'llapdiff[cuda]'")
+    assert said() == ("True False cuda: no GPU support here: the object llapdiff-cuda.so is not there: "
+                      "pip install 'llapdiff[cuda]'")
     (tmp_path / "llapdiff_cuda").mkdir()
-    shutil.copy(tmp_path / "llapdiff" / "_cffi.abi3.so", tmp_path / "llapdiff_cuda" / "llapdiff-cuda.so")
-    assert said() == "cuda: the object llapdiff-cuda.so belongs to another version"
+    shutil.copy(_cffi.__file__, tmp_path / "llapdiff_cuda" / "llapdiff-cuda.so")
+    assert said() == "True False cuda: the object llapdiff-cuda.so belongs to another version"
+
+
+def test_devices_that_cannot_be_used_are_refused_by_the_same_line(model, data):
+    for device in llapdiff.devices()[1:]:
+        if not device.usable:
+            with pytest.raises(llapdiff.UnsupportedError) as refused:
+                model.forecast(data, device=device.name)
+            assert str(refused.value) == device.detail

@@ -6,9 +6,9 @@
  *   pack.c     llap_panel_pack, and opening what was packed; reading.h: what both share
  *   memory.c   panels and answers as arrays
  *   config.c   llap_config_read: options from a JSON file
- *   answer_plot.c, components_plot.c, panel_plot.c, poles.c, scores_plot.c:
- *              panels, answers, components, poles and scores as pictures: predict, report and score
- * joined with plot folder.h   a picture for each entity, in a folder version.c  llap_version,
- * llap_features: what this build is and can do
+ *   answer_plot.c, components_plot.c, detection_plot.c, panel_plot.c, poles.c, scores_plot.c:
+ *              answers, components, alarms, panels, poles and scores as pictures
+ *   folder.h   a picture for each entity, in a folder
+ *   version.c  llap_version, llap_features, llap_device_check: what this build is and can do here
  *
  * May touch: every layer. */

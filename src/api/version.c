@@ -1,5 +1,6 @@
 #include <llapdiff/version.h>
 
+#include "backend/cuda/cuda.h"
 #include "base/cpu.h"
 
 #define TEXT_OF(x) #x
@@ -35,3 +36,9 @@ size_t llap_features(const llap_feature **out)
 }
 
 const char *llap_cpu(void) { return ll_cpu_features(); }
+
+llap_status llap_device_check(const char *device)
+{
+    const ll_backend *found;
+    return ll_device_find(device == NULL ? "cpu" : device, LL_PRECISION_FP32, &found);
+}

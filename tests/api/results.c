@@ -321,12 +321,28 @@ static void a_model_in_memory(void **state)
     llap_text_free(twice);
 }
 
+/* What a machine has, it has under both names; one line says what it has not. */
+static void devices(void **state)
+{
+    (void)state;
+    CHECK_OK(llap_device_check(NULL));
+    CHECK_OK(llap_device_check("cpu"));
+    CHECK_OK(llap_device_check("auto"));
+    CHECK_FAIL(llap_device_check("cuda:x"), LLAP_EOPTION, "expected cpu, cuda, cuda:N or auto");
+    const llap_status st = llap_device_check("cuda");
+    assert_int_equal(llap_device_check("cuda:0"), st);
+    CHECK_FAIL(llap_device_check("cuda:255"), LLAP_EUNSUPPORTED, "cuda");
+    assert_null(strchr(llap_error_detail(), '\n'));
+    assert_true(st == LLAP_OK || st == LLAP_EUNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores),      cmocka_unit_test(scores_as_text),
         cmocka_unit_test(poles),       cmocka_unit_test(inspection),
         cmocka_unit_test(description), cmocka_unit_test(a_model_in_memory),
+        cmocka_unit_test(devices),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

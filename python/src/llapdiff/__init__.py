@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from ._answer import Answer as Answer, Forecast as Forecast, Imputation as Imputation
     from ._detection import Detection as Detection
     from ._lib import (
-        Error as Error, FormatError as FormatError, InvalidError as InvalidError, IOError as IOError,
+        Device as Device, Error as Error, FormatError as FormatError, InvalidError as InvalidError, IOError as IOError,
         LimitError as LimitError, NotFoundError as NotFoundError, NumericError as NumericError,
         OptionError as OptionError, OutOfMemoryError as OutOfMemoryError, UnavailableError as UnavailableError,
-        UnsupportedError as UnsupportedError, UsageError as UsageError, features as features, version as version,
+        UnsupportedError as UnsupportedError, UsageError as UsageError, devices as devices,
+        features as features, version as version,
     )
     from ._model import Model as Model, Sampler as Sampler, Trainer as Trainer, from_bytes as from_bytes
     from ._model import load as load, train as train
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "_answer": ["Answer", "Forecast", "Imputation"],
     "_detection": ["Detection"],
-    "_lib": ["Error", "FormatError", "IOError", "InvalidError", "LimitError", "NotFoundError", "NumericError",
-             "OptionError", "OutOfMemoryError", "UnavailableError", "UnsupportedError", "UsageError", "features",
-             "version"],
+    "_lib": ["Device", "Error", "FormatError", "IOError", "InvalidError", "LimitError", "NotFoundError", "NumericError",
+             "OptionError", "OutOfMemoryError", "UnavailableError", "UnsupportedError", "UsageError", "devices",
+             "features", "version"],
     "_model": ["Model", "Sampler", "Trainer", "from_bytes", "load", "train"],
     "_panel": ["Inspection", "Panel", "demo", "inspect", "pack", "panel", "read"],
     "_progress": ["Event"],

@@ -1,8 +1,9 @@
 """The C library: how it is called, how it fails, how it speaks."""
 from __future__ import annotations
 
+import itertools
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._cffi import ffi as ffi, lib as lib
 
@@ -62,7 +63,7 @@ class NumericError(Error, ArithmeticError):
 
 
 class UsageError(Error, TypeError):
-    """Wrong usage."""
+    """Not how the library is to be called."""
 
     status = "LLAP_EUSAGE"
 
@@ -153,3 +154,28 @@ def features() -> dict[str, str]:
     out = ffi.new("llap_feature **")
     n = lib.llap_features(out)
     return {text(out[0][i].name): text(out[0][i].detail) if out[0][i].enabled else "" for i in range(n)}
+
+
+class Device(NamedTuple):
+    """Where networks may compute: by its `name` as `device=` takes it; where it is not `usable`, `detail` says why."""
+
+    name: str
+    usable: bool
+    detail: str
+
+
+def devices() -> list[Device]:
+    """The processor, with the instructions that are used of it, and every GPU; without one, what is missing for it.
+
+    >>> import llapdiff
+    >>> llapdiff.devices()[0].name
+    'cpu'
+    """
+    found = [Device("cpu", True, text(lib.llap_cpu()))]
+    for name in map("cuda:{}".format, itertools.count()):
+        status = lib.llap_device_check(name.encode())
+        if not status or len(found) == 1:
+            found.append(Device(name, not status, str(error(status)) if status else ""))
+        if status:
+            break
+    return found
