@@ -25,6 +25,22 @@ def definitions(module: str) -> dict[str, ast.AST]:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
+def docstring(node: ast.AST) -> str:
+    """As it is written, less the indentation of the code around it: what is indented further is an example."""
+    written = ast.get_docstring(node, clean=False) or ""
+    depth = node.body[0].col_offset if written else 0
+    first, *rest = written.strip().splitlines() or [""]
+    return "\n".join([first, *(line[depth:] for line in rest)])
+
+
+def examples(module: str) -> list[tuple[str, str]]:
+    """The indented pieces of a module's docstrings, which are code, and of what they are."""
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    documented = [tree, *(n for n in ast.walk(tree) if isinstance(n, (ast.ClassDef, ast.FunctionDef)))]
+    return [(getattr(node, "name", module), re.sub("^    ", "", block, flags=re.M)) for node in documented
+            for block in re.findall(r"(?:^    .*\n?)+", docstring(node), re.M)]
+
+
 def signature(node: ast.FunctionDef, name: str, bound: bool) -> str:
     """As it is called: without self, types or what is private."""
     a = node.args
@@ -43,9 +59,9 @@ def signature(node: ast.FunctionDef, name: str, bound: bool) -> str:
 
 
 def shown(doc: str) -> list[str]:
-    """A docstring as Markdown: examples and indented pieces become code."""
+    """A docstring as Markdown: examples become code, sections a bold word, parameters a list."""
     lines, out, code = doc.strip().splitlines(), [], False
-    for line in lines:
+    for line, following in zip(lines, [*lines[1:], ""]):
         starts = line.startswith((">>>", "    "))
         if starts and not code:
             out.append("```python")
@@ -53,7 +69,12 @@ def shown(doc: str) -> list[str]:
             out.append("```")
             starts = False
         code = starts or (code and bool(line.strip()))
-        out.append(re.sub("^    ", "", line) if code else line)
+        if code:
+            out.append(re.sub("^    ", "", line))
+        elif re.fullmatch("-{3,}", following):
+            out += [f"**{line}**", ""]
+        elif not re.fullmatch("-{3,}", line):
+            out.append(re.sub(r"^(\w+) : ", r"- `\1`: ", line))
     return out + ["```"] if code else out
 
 
@@ -63,12 +84,12 @@ def is_property(node: ast.FunctionDef) -> bool:
 
 
 def about_class(name: str, node: ast.ClassDef) -> list[str]:
-    out = [f"## {name}", "", *shown(ast.get_docstring(node) or ""), ""]
+    out = [f"## {name}", "", *shown(docstring(node)), ""]
     for member in node.body:
         if not isinstance(member, ast.FunctionDef) or member.name.startswith("_"):
             continue
-        doc = ast.get_docstring(member)
-        if doc is None:
+        doc = docstring(member)
+        if not doc:
             continue
         static = any(ast.unparse(d) == "staticmethod" for d in member.decorator_list)
         title = member.name if is_property(member) else signature(member, member.name, not static)
@@ -85,24 +106,24 @@ def reference() -> str:
         if isinstance(node, ast.ClassDef):
             out += about_class(name, node)
         else:
-            out += [f"## `{signature(node, name, False)}`", "", *shown(ast.get_docstring(node) or ""), ""]
+            out += [f"## `{signature(node, name, False)}`", "", *shown(docstring(node)), ""]
     out += ["## Errors", "", "| exception | when |", "|---|---|"]
     errors = definitions("_lib")
     for name in sorted(n for n in where if n not in ORDER):
         bases = ", ".join(ast.unparse(b) for b in errors[name].bases)
-        doc = ast.get_docstring(errors[name]) or ""
+        doc = docstring(errors[name])
         out.append(f"| `{name}({bases})` | {doc} |")
     out.append("")
     for module in ADAPTERS:
         tree = ast.parse((PACKAGE / f"{module}.py").read_text())
-        out += [f"# llapdiff.{module}", "", *shown(ast.get_docstring(tree) or ""), ""]
+        out += [f"# llapdiff.{module}", "", *shown(docstring(tree)), ""]
         for name, node in definitions(module).items():
             if name.startswith("_"):
                 continue
             if isinstance(node, ast.ClassDef):
                 out += about_class(name, node)
             else:
-                out += [f"## `{signature(node, name, False)}`", "", *shown(ast.get_docstring(node) or ""), ""]
+                out += [f"## `{signature(node, name, False)}`", "", *shown(docstring(node)), ""]
     return "\n".join(out).rstrip() + "\n"
 
 

@@ -6,6 +6,8 @@ import pkgutil
 import subprocess
 import sys
 
+import examples
+import numpy as np
 import pytest
 
 import llapdiff
@@ -25,6 +27,24 @@ def test_there_are_examples():
     count = sum(len(t.examples) for name in MODULES
                 for t in doctest.DocTestFinder().find(importlib.import_module(f"llapdiff.{name}")))
     assert count > 10
+
+
+@pytest.fixture
+def names(monkeypatch, tmp_path):
+    """What the examples speak of."""
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    for name in ("train", "Trainer"):
+        monkeypatch.setattr(llapdiff, name, examples.quick(getattr(llapdiff, name)))
+    monkeypatch.setattr("llapdiff._series.train", llapdiff.train)
+    frame = llapdiff.demo(kind="weather", entities=2, rows=1600).to_pandas().rename(columns={"pressure (hPa)": "PM2.5"})
+    samples = np.sin(np.arange(48) / 4 + np.arange(30)[:, None])[:, :, None]
+    return {"llapdiff": llapdiff, "df": frame, "train": samples[:24], "test": samples[24:]}
+
+
+@pytest.mark.parametrize("module", ["__init__", *MODULES])
+def test_examples_that_are_no_sessions(module, names):
+    assert examples.run(module, names) == {"__init__": 1, "_model": 1, "pypots": 1}.get(module, 0)
 
 
 def test_everything_public_is_documented():

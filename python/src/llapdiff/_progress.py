@@ -61,12 +61,8 @@ def _wanted(progress: Progress) -> bool:
 
 
 class Watch:
-    """Told by a long call while it runs. What it raises, Ctrl-C too, ends the call and goes on from there.
-
-        with Watch(progress) as watch:
-            options.struct.progress = watch.progress
-            watch.check(lib.llap_forecast(...))
-    """
+    """Told by a long call while it runs, through the option `progress`. What it raises, Ctrl-C too, ends the call and is
+    raised again by `check`, which takes the status of the call."""
 
     def __init__(self, progress: Progress = None):
         self.raised: Optional[BaseException] = None

@@ -4,6 +4,7 @@ Every engine has an environment of its own (tools/test-distributed); where none 
 """
 import dataclasses
 
+import examples
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +71,14 @@ def test_rows_are_those_of_one_process(engine, independent, stays, task):
     lazy = getattr(distributed, task)(independent, engine.frame(stays), entity="entity", quantiles=[0.1, 0.9])
     assert engine.is_frame(lazy) and engine.columns(lazy) == list(expected.columns)
     same(engine.rows(lazy), expected)
+
+
+def test_the_example_in_the_docstring(engine, independent, stays, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    independent.save("stays.model")
+    names = {"llapdiff": llapdiff, "frame": engine.frame(stays.rename(columns={"entity": "stay"}))}
+    exec(dict(examples.reference.examples("distributed"))["distributed"], names)
+    assert len(engine.rows(names["answers"])) == 12 * 2 * 6
 
 
 def test_the_model_is_read_once_by_each_worker(engine, stays):

@@ -1,10 +1,12 @@
 """The denoiser of the reference profile in PyTorch gives the authors' numbers."""
+import doctest
 import json
 import os
 import pathlib
 import struct
 import subprocess
 
+import examples
 import numpy as np
 import pytest
 
@@ -54,21 +56,36 @@ def write_safetensors(path, arrays, config):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def test_a_model_file_of_the_authors_weights(tmp_path):
-    """Through import, which wants a summarizer beside weights of cross attention: those stay out."""
+@pytest.fixture
+def imported(tmp_path, monkeypatch):
+    """paper.safetensors in the current folder, and its arrays as the authors have them. Through import, which wants a
+    summarizer beside weights of cross attention: those stay out."""
     program = os.environ.get("LLAP_PROGRAM")
     if not program:
         pytest.skip("LLAP_PROGRAM does not name the program")
     arrays, config = golden("c05_llapdiff_base_uncond")
     mine = {name[6:]: a for name, a in arrays.items() if name.startswith("param.") and "cross_blk" not in name}
+    monkeypatch.chdir(tmp_path)
     write_safetensors(tmp_path / "denoiser.safetensors", mine, config)
-    subprocess.run([program, "import", tmp_path, "--horizon", str(config["h"]), "-q", "-o",
-                    tmp_path / "model"], check=True, stdout=subprocess.DEVNULL)
-    net = llapdiff.torch.reference(tmp_path / "model")
+    subprocess.run([program, "import", tmp_path, "--horizon", str(config["h"]), "-q", "-o", "paper.safetensors"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return arrays, mine
+
+
+def test_a_model_file_of_the_authors_weights(imported):
+    arrays, mine = imported
+    net = llapdiff.torch.reference("paper.safetensors")
     assert set(net.tensors) == set(mine)
     assert all(np.array_equal(net.tensors[name].numpy(), mine[name]) for name in mine)
     check(net, arrays)
     assert "6 poles" in repr(net)
+
+
+def test_the_examples_in_docstrings(imported):
+    assert doctest.testmod(llapdiff.torch).failed == 0
+    given = tensors(imported[0], "in.")
+    model = llapdiff.train(llapdiff.demo(entities=1, variables=1, rows=200), context="1d", horizon="6h", **QUICK)
+    assert examples.run("torch", {"model": model, "summary": None, **{name: given[name] for name in ("x_t", "t", "dt")}}) == 1
 
 
 def test_gradients_flow():
