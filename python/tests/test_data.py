@@ -132,6 +132,24 @@ def test_zones_stay(zone):
         assert pa.table(made).schema.field("time").type.tz == zone
 
 
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "25s"])
+def test_times_of_every_unit(unit):
+    times = np.array(["1990-01-01", "2031-01-01"], f"datetime64[{unit}]")
+    made = llapdiff.panel({"time": times, "x": [1.0, 2.0]})
+    assert (made.times == times.astype("datetime64[ns]")).all()
+
+
+def test_zones_that_are_none():
+    import dateutil.tz
+
+    stamps = pd.DatetimeIndex(["2024-07-01 12:00"])
+    for zone, name in (("Europe/Nowhere", "Europe/Nowhere"), (7, "7")):
+        with pytest.raises(llapdiff.Error, match=name):
+            llapdiff.panel({"time": np.array(stamps), "x": [1.0]}, zone=zone)
+    theirs = stamps.tz_localize(dateutil.tz.gettz("Europe/Rome"))
+    assert llapdiff.panel(pd.DataFrame({"x": [1.0]}, theirs)).times[0] == np.datetime64("2024-07-01T10:00")
+
+
 def test_zone_of_clocks_without_one():
     frame = pd.DataFrame({"time": pd.to_datetime(["2024-07-01 12:00"]), "x": [1]})
     assert llapdiff.panel(frame, zone="Europe/Rome").times[0] == np.datetime64("2024-07-01T10:00")
@@ -151,6 +169,9 @@ def test_arrays():
     assert np.isnan(cells[0, 1, 2]) and np.isnan(cells[1, 0, 0]) and cells[1, 3, 2] == 23
     one = llapdiff.panel(np.arange(5.0), times=np.arange("2024-01-01", "2024-01-06", dtype="datetime64[D]"))
     assert one.entities == ["series"] and one.variables == ["x0"] and one.n_rows == 5
+    texts = llapdiff.panel(np.arange(2.0), times=["2024-01-01", "2024-01-02"])
+    assert texts.times.tolist() == one.times[:2].tolist()
+    assert llapdiff.panel(np.arange(3.0), times=np.array([3, 5, 9], np.int16)).times.tolist() == [3, 5, 9]
     # -9999 in an array is a number
     assert np.nanmin(llapdiff.panel(np.array([1.0, -9999, -9999, -9999, 2])).values) == -9999
 

@@ -6,8 +6,10 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ import pytest
 from conftest import QUICK
 
 import llapdiff
-from llapdiff import _model
+from llapdiff import _model, _progress
 
 
 def test_what_a_model_says_of_itself(model):
@@ -132,6 +134,11 @@ def test_detect(model, frame):
         model.detect(broken, from_="2100-01-01")
 
 
+def test_a_wrong_column_is_said(model):
+    with pytest.raises(KeyError, match="no column 'half-life'; there are name, rho, omega, half_life"):
+        model.poles()["half-life"]
+
+
 def test_poles(model, data):
     poles = model.poles()
     assert (poles["rho"] > 0).all() and set(poles["name"]) == set(model.targets)
@@ -146,7 +153,8 @@ def test_models_are_kept(model, data, tmp_path):
     sent = pickle.loads(pickle.dumps(model))
     assert sent == model and copy.copy(model) is model and copy.deepcopy(model) is model
     assert np.array_equal(sent.forecast(data)["mean"], model.forecast(data)["mean"])
-    assert pickle.loads(pickle.dumps(model.forecast(data)))["mean"].shape
+    answer = pickle.loads(pickle.dumps(model.forecast(data)))
+    pd.testing.assert_frame_equal(answer.to_pandas(), model.forecast(data).to_pandas())
     with pytest.raises(llapdiff.NotFoundError):
         llapdiff.load(tmp_path / "none")
     with pytest.raises(llapdiff.FormatError, match="memory"):
@@ -168,6 +176,7 @@ def test_columns_are_named(frame, model):
 
 def test_sampler_answers_as_the_model_does(model, data):
     sampler = model.sampler()
+    assert repr(sampler) == f"Sampler: on cpu, of {model!r}"
     for _ in range(2):
         assert np.array_equal(sampler.forecast(data, samples=30)["mean"], model.forecast(data, samples=30)["mean"])
 
@@ -223,6 +232,32 @@ def test_progress_is_told(data):
     assert events and all(isinstance(e, llapdiff.Event) and e.done >= 0 for e in events)
 
 
+def test_the_bar_of_a_terminal(capsys):
+    """One line that is drawn over itself, once work takes long, and gone at the end."""
+    bar = _progress._Bar()
+    bar(llapdiff.Event("anchor", 3, 10, "steps", "CRPS 0.2"))
+    assert capsys.readouterr().err == ""
+    bar.begun -= 7
+    bar(llapdiff.Event("anchor", 3, 10, "steps", "CRPS 0.2"))
+    line = "anchor  30% |######              | 3/10 steps CRPS 0.2 [7s]"
+    assert capsys.readouterr().err == "\r" + line
+    bar(llapdiff.Event("forecast", 5, 0, "windows", ""))
+    short = "forecast 5 windows [7s]"
+    assert capsys.readouterr().err == "\r" + short.ljust(len(line))
+    bar.close()
+    assert capsys.readouterr().err == "\r" + " " * len(short) + "\r"
+
+
+def test_who_sees_a_bar(monkeypatch):
+    for given, terminal, notebook, seen in ((None, True, False, True), (None, False, False, False), (None, False, True, True),
+                                            (False, True, True, False), (True, False, False, True)):
+        monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: terminal))
+        monkeypatch.setattr("sys.modules", {**sys.modules, "ipykernel": None} if notebook else
+                            {name: m for name, m in sys.modules.items() if name != "ipykernel"})
+        assert (_progress.Watch(given).bar is not None) == seen
+        monkeypatch.undo()
+
+
 def test_what_a_callback_raises_ends_the_call(data):
     def fed_up(event):
         raise RuntimeError("enough")
@@ -273,9 +308,11 @@ def test_other_threads_run_while_the_library_works(data):
 
 def test_trainers_are_stopped_from_elsewhere(data, model):
     trainer = llapdiff.Trainer(data, steps=100000, **LONG)
+    assert repr(trainer) == f"Trainer: not run yet, of {data!r}"
     threading.Timer(0.3, trainer.stop).start()
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
+    assert repr(trainer).startswith("Trainer: stopped")
     with pytest.raises(llapdiff.InvalidError):
         trainer.model
     assert llapdiff.Trainer(data, context="2d", horizon="12h", **QUICK).run().model == model

@@ -54,14 +54,17 @@ class Answer(Table):
 
     @property
     def entities(self) -> list[str]:
+        """Their names: the first axis of `samples`."""
         return names(self._view.entities, self._view.n_entities)
 
     @property
     def variables(self) -> list[str]:
+        """Their names: the last axis of `samples`."""
         return names(self._view.variables, self._view.n_variables)
 
     @property
     def quantiles(self) -> list[float]:
+        """Their probabilities, ascending; a column each."""
         return [self._view.quantiles[i] for i in range(self._view.n_quantiles)]
 
     @property
@@ -104,13 +107,6 @@ class Answer(Table):
     def _title(self) -> str:
         return (f"{type(self).__name__}: {len(self.entities)} entities, {', '.join(self.variables)}; "
                 f"{self.n_rows} rows")
-
-    def __reduce__(self) -> Any:
-        return _table_again, (type(self).__name__, {name: np.array(self[name]) for name in self})
-
-
-def _table_again(title: str, columns: dict[str, np.ndarray]) -> Table:
-    return Table(columns)
 
 
 class Forecast(Answer):

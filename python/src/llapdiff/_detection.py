@@ -103,6 +103,3 @@ class Detection(Table):
 
     def __repr__(self) -> str:
         return self._text.rstrip("\n")
-
-    def __reduce__(self) -> Any:
-        return Table, ({name: self[name] for name in self},)

@@ -6,11 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ._answer import Answer, Forecast, Imputation
 from ._detection import Detection
 from ._lib import check, ffi, lib, names, sink, take_text, text
 from ._options import Options
-from ._panel import Panel, levels_of, panel
+from ._panel import Panel, make
 from ._progress import Progress, Watch
 from ._scores import Poles, Scores
 
@@ -19,12 +21,14 @@ _ROLES = ("entity", "time")
 
 def _data(data: Any, options: dict[str, Any], model: Model | None = None) -> Panel:
     """The data of a call, and which of its columns are entity and time; words get the codes that the model knows."""
-    with levels_of(None if model is None else lib.llap_model_levels(model._c)):
-        return panel(data, **{name: options.pop(name) for name in _ROLES if options.get(name) is not None})
+    reading = {name: options.pop(name) for name in _ROLES if options.get(name) is not None}
+    return make(data, reading, None if model is None else lib.llap_model_levels(model._c))
 
 
 class Model:
     """A trained model. Made by `train` or `load`; immutable, and any number of threads may ask it at the same time.
+
+    `targets` and `entities` are the names that it knows, `size` what was trained, `answers` who answers.
 
     >>> import llapdiff
     >>> data = llapdiff.demo(kind="weather", entities=2, rows=200)
@@ -69,8 +73,6 @@ class Model:
         return self._span(2)
 
     def _span(self, which: int) -> Any:
-        import numpy as np
-
         ticks = self._spans[which]
         return np.timedelta64(ticks, "ns") if self._calendar else ticks / self._unit
 
@@ -168,8 +170,7 @@ class Model:
         with Options("evaluate", {**given, **options}) as how, Watch(progress) as watch:
             how.struct.log = sink()
             how.struct.progress = watch.progress
-            how.struct.__setattr__("with", others.models)
-            how.struct.n_with = others.n_models
+            others.fill(how.struct)
             watch.check(lib.llap_scores_create(self._c, source._c, how.struct, out))
         return Scores(out[0], units)
 
@@ -257,8 +258,11 @@ class Sampler:
         out = ffi.new("llap_sampler **")
         where = ffi.NULL if device is None else ffi.new("char[]", device.encode())
         check(lib.llap_sampler_create(model._c, where, lib.LLAP_GPU_DEFAULT, out))
-        self._model = model
+        self._model, self._device = model, device or "cpu"
         self._c = ffi.gc(out[0], lib.llap_sampler_destroy)
+
+    def __repr__(self) -> str:
+        return f"Sampler: on {self._device}, of {self._model!r}"
 
     def forecast(self, data: Any, *, progress: Progress = None, **options: Any) -> Forecast:
         """As `Model.forecast`, with the same bytes."""
@@ -293,12 +297,17 @@ class Trainer:
         check(lib.llap_trainer_create(self._panel._c, self._how.struct, out))
         self._c = ffi.gc(out[0], lib.llap_trainer_destroy)
         self._model: Model | None = None
+        self._stage = "not run yet"
+
+    def __repr__(self) -> str:
+        return f"Trainer: {self._stage}, of {self._panel!r}"
 
     def run(self) -> Trainer:
         """Trains to the end, from where it was stopped. KeyboardInterrupt: it was."""
-        self._watch.raised = None
+        self._watch.raised, self._stage = None, "stopped"
         with self._watch as watch:
             watch.check(lib.llap_trainer_run(self._c))
+        self._stage = "through"
         return self
 
     def stop(self) -> None:
@@ -334,7 +343,7 @@ def train(data: Any, *, target: Any = None, context: Any = None, horizon: Any = 
     ['v0']
     """
     given = {"target": target, "context": context, "horizon": horizon, "size": size, "seed": seed}
-    source = panel(data, **{name: value for name, value in (("entity", entity), ("time", time)) if value is not None})
+    source = _data(data, {"entity": entity, "time": time})
     out = ffi.new("llap_model **")
     with Options("train", {**given, **options}) as how, Watch(progress) as watch:
         how.struct.log = sink()

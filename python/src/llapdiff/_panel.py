@@ -1,11 +1,9 @@
 """Panels: what was measured, as the library holds it."""
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,26 +45,29 @@ class Panel:
         options.setdefault("form", "wide")
         options.setdefault("time", "time")
         options.setdefault("entity", "entity" if columns[0].name == "entity" else "")
-        if columns[0].format in ("l", "i", "g", "f") or (len(columns) > 1 and columns[1].format in ("l", "i", "g", "f")):
-            when = columns[1] if columns[0].name == "entity" else columns[0]
-            if not when.format.startswith("t"):
-                options.setdefault("time_format", "number")
+        when = next(column for column in columns if column.name == "time")
+        if when.dictionary is None and not when.format.startswith("t"):
+            options.setdefault("time_format", "number")
         return _from_stream(_arrow.stream(columns), options)
 
     @property
     def entities(self) -> list[str]:
+        """Their names, sorted."""
         return names(self._columns.entities, self._columns.n_entities)
 
     @property
     def variables(self) -> list[str]:
+        """Their names, in the order of `values`."""
         return names(self._columns.variables, self._columns.n_variables)
 
     @property
     def n_rows(self) -> int:
+        """How many rows all entities have together."""
         return int(self._columns.n_rows)
 
     @property
     def axis(self) -> Axis:
+        """What its times mean: whether they are calendar times, their zone, the unit of numbers in nanoseconds."""
         return Axis.of(self._columns.axis)
 
     @property
@@ -180,20 +181,7 @@ class Inspection(dict[str, Any]):
         return f"<pre>{html.escape(self._text)}</pre>"
 
 
-_levels: contextvars.ContextVar[Any] = contextvars.ContextVar("levels", default=None)
-
-
-@contextlib.contextmanager
-def levels_of(levels: Any) -> Iterator[None]:
-    """Within it, words that are read get the codes that training gave them."""
-    token = _levels.set(levels)
-    try:
-        yield
-    finally:
-        _levels.reset(token)
-
-
-def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
+def _from_stream(stream: Any, options: Mapping[str, Any], levels: Any = None) -> Panel:
     out = ffi.new("llap_panel **")
     try:
         how = Options("read", options)
@@ -203,8 +191,7 @@ def _from_stream(stream: Any, options: dict[str, Any]) -> Panel:
         raise
     with how:
         how.struct.log = sink()
-        if (levels := _levels.get()) is not None:
-            how.struct.levels = levels
+        how.struct.levels = levels or ffi.NULL
         check(lib.llap_panel_from_arrow(stream, how.struct, out))
     return Panel(out[0])
 
@@ -219,13 +206,16 @@ def read(paths: Any, **options: Any) -> Panel:
     >>> llapdiff.read(path)
     Panel: 1 entities, 1 variables, 2 rows, 100 % observed
     """
+    return _read(paths, options)
+
+
+def _read(paths: Any, options: Mapping[str, Any], levels: Any = None) -> Panel:
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     texts = [ffi.new("char[]", os.fsencode(path)) for path in listed]
     out = ffi.new("llap_panel **")
     with Options("read", options) as how:
         how.struct.log = sink()
-        if (levels := _levels.get()) is not None:
-            how.struct.levels = levels
+        how.struct.levels = levels or ffi.NULL
         check(lib.llap_panel_read(ffi.new("char *[]", texts), len(texts), how.struct, out))
     return Panel(out[0])
 
@@ -241,20 +231,25 @@ def panel(data: Any, **options: Any) -> Panel:
     >>> llapdiff.panel({"unique_id": ["a", "a", "b"], "ds": ["2024-01-01", "2024-01-02", "2024-01-01"], "y": [1, 2, None]})
     Panel: 2 entities, 1 variables, 3 rows, 67 % observed
     """
+    return make(data, options)
+
+
+def make(data: Any, options: Mapping[str, Any], levels: Any = None) -> Panel:
+    """As `panel`; words get the codes that training gave them, where the levels of a model are there."""
     if isinstance(data, Panel):
         if options:
             raise TypeError(f"a Panel is read already: {', '.join(options)} cannot be given")
         return data
     if is_path(data):
-        return read(data, **options)
+        return _read(data, options, levels)
     if hasattr(data, "__arrow_c_stream__") and not is_pandas(data):
         taken = data.__arrow_c_stream__()  # the capsule owns the stream until the call is over
-        return _from_stream(_arrow.stream_of(taken), options)
+        return _from_stream(_arrow.stream_of(taken), options, levels)
     if not isinstance(data, np.ndarray) and hasattr(data, "__dlpack__") and not hasattr(data, "columns"):
         data = np.from_dlpack(data)
     if isinstance(data, np.ndarray) and not data.dtype.names:
         return Panel.from_numpy(data, **options)
-    return _from_stream(_arrow.stream(columns_of(data)), options)
+    return _from_stream(_arrow.stream(columns_of(data)), options, levels)
 
 
 def pack(data: Any, to: str | os.PathLike[str], *, memory: int | None = None, shard_rows: int | None = None,

@@ -88,9 +88,6 @@ class Scores(Table):
     def __repr__(self) -> str:
         return self._text.rstrip("\n")
 
-    def __reduce__(self) -> Any:
-        return Table, ({name: self[name] for name in self},)
-
 
 class Poles(Table):
     """What `Model.poles` gives: a row for each pole, `name` says of which anchor or network.
@@ -118,6 +115,3 @@ class Poles(Table):
         out = ffi.new("char **")
         check(lib.llap_pole_sets_json(self._c, out))
         return json.loads(take_text(out))
-
-    def __reduce__(self) -> Any:
-        return Table, ({name: self[name] for name in self},)

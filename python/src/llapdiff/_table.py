@@ -62,6 +62,8 @@ class Table:
         self._columns = dict(columns)
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._columns:
+            raise KeyError(f"no column '{name}'; there are {', '.join(self._columns)}")
         column = self._columns[name]
         if isinstance(column, Words):
             return np.asarray(column.names, dtype=object)[column.codes] if column.names else np.empty(0, object)
@@ -82,6 +84,7 @@ class Table:
 
     @property
     def n_rows(self) -> int:
+        """How many rows; `len` is the number of columns."""
         for column in self._columns.values():
             return len(column[0] if isinstance(column, tuple) else column)
         return 0
@@ -138,6 +141,10 @@ class Table:
 
         shown = [[show(x) for x in self[name][:n]] for name in self._columns]
         return [list(row) for row in zip(*shown)]
+
+    def __reduce__(self) -> Any:
+        """The columns travel; what else a result can do belongs to the memory it was made in."""
+        return Table, (dict(self._columns),)
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {self.n_rows} rows"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._lib import Error, InvalidError, lib, version
 from ._model import Model, from_bytes, train
-from ._panel import levels_of, panel
+from ._panel import make, panel
 from ._table import Table, Words
 
 
@@ -68,8 +68,7 @@ class Work:
         raise NotImplementedError
 
     def read(self, part: Any, model: Model) -> Any:
-        with levels_of(lib.llap_model_levels(model._c)):
-            return panel(part, **self.reading)
+        return make(part, self.reading, lib.llap_model_levels(model._c))
 
 
 class Forecast(Work):
