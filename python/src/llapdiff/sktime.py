@@ -191,6 +191,15 @@ class LlapForecaster(BaseForecaster):  # type: ignore[misc]
                 out[(name, a)] = table[:, i]
         return out
 
+    def _predict_proba(self, fh: Any, X: Any, marginal: bool = True) -> Any:
+        """The sample paths as a distribution of skpro; not marginal: its samples are whole paths."""
+        from skpro.distributions import Empirical
+
+        answer, index = self._ask(fh, X, samples=self.samples)
+        paths = np.moveaxis(answer.samples, 1, 0)  # [sample, entity, time, variable]
+        drawn = {i: pd.DataFrame(path.reshape(len(index), -1), index, self._columns_) for i, path in enumerate(paths)}
+        return Empirical(pd.concat(drawn), time_indep=marginal, index=index, columns=self._columns_)
+
     def sample_paths(self, fh: Any = None, samples: int | None = None, X: Any = None) -> np.ndarray:
         """Joint paths [entity, sample, time, variable]."""
         fh = self._check_fh(fh) if fh is not None else self.fh

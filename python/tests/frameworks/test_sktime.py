@@ -46,6 +46,18 @@ def test_intervals_hold_what_they_promise():
     assert forecaster.sample_paths().shape == (1, 200, 12, 1)
 
 
+def test_distributions_are_the_sample_paths():
+    pytest.importorskip("skpro")
+    y = pd.concat({"a": series(), "b": series() + 5}, names=["who", "when"]).to_frame()
+    for data in (y, series()):
+        forecaster = LlapForecaster(samples=50, options=QUICK).fit(data, fh=[1, 2, 3])
+        law, paths = forecaster.predict_proba(), forecaster.sample_paths()
+        assert law.mean().index.equals(forecaster.predict().index)
+        assert np.allclose(law.mean().to_numpy().reshape(-1, 3), paths[..., 0].mean(1))
+        drawn = forecaster.predict_proba(marginal=False).sample().to_numpy().reshape(-1, 3)
+        assert (paths[0, :, :, 0] == drawn[0]).all(1).any()  # one of them, whole
+
+
 def test_panels_are_learned_by_one_model():
     y = pd.concat({"a": series(), "b": series() + 5}, names=["who", "when"]).to_frame()
     predicted = LlapForecaster(options=QUICK).fit(y, fh=[1, 2, 3]).predict()
