@@ -39,7 +39,8 @@ def of_gluonts():
 
 
 def of_distributed():
-    frame = pd.concat(pd.DataFrame({"shop": shop, "time": HOURS, "sold": LOAD + i}) for i, shop in enumerate("ab"))
+    days = pd.date_range("2024-01-01", periods=400, freq="D")
+    frame = pd.concat(pd.DataFrame({"shop": shop, "time": days, "sold": LOAD + i}) for i, shop in enumerate("ab"))
     return {"distributed": importlib.import_module("llapdiff.distributed"), "frame": frame}
 
 
