@@ -36,7 +36,6 @@ def test_forecast(model, data):
     assert set(fc["entity"]) == set(data.entities)
     table = fc.to_pandas()
     assert str(table["time"].dtype) == "datetime64[ns, UTC]"
-    assert np.array_equal(table["mean"], fc.to_polars()["mean"].to_numpy())
     assert np.array_equal(table["mean"], fc.to_arrow()["mean"].to_numpy())
     assert np.array_equal(dict(fc)["q0.9"], table["q0.9"])
     assert "Forecast: 3 entities" in repr(fc) and "<table>" in fc._repr_html_()

@@ -62,6 +62,7 @@ def test_columns_are_those_of_the_file(folder, model, source):
     table = pd.read_csv(folder / "forecast.csv", parse_dates=["time"])
     assert list(fc) == list(table.columns)
     pd.testing.assert_frame_equal(fc.to_pandas(), table, check_dtype=False, rtol=1e-5)
+    assert fc.to_polars()["mean"].to_list() == fc["mean"].tolist()
     assert list(model.impute(source)) == list(pd.read_csv(folder / "filled.csv", nrows=1).columns)
 
 
