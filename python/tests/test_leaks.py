@@ -66,24 +66,11 @@ def raising(event):
     raise RuntimeError("enough")
 
 
-def broken_reader():
-    """Batches of a generator that raises in the middle."""
-    pa = pytest.importorskip("pyarrow")
-
-    def batches():
-        yield pa.record_batch({"time": pa.array(range(100)), "x": pa.array(np.ones(100))})
-        raise RuntimeError("the well ran dry")
-
-    reader = pa.RecordBatchReader.from_batches(pa.schema({"time": pa.int64(), "x": pa.float64()}), batches())
-    refused(lambda: llapdiff.panel(reader), llapdiff.IOError)
-
-
 CALLS_OF_DATA = {
     "dicts": lambda: llapdiff.panel(FRAME),
     "arrays": lambda: llapdiff.Panel.from_numpy(np.ones((2, 5, 1))),
     "masked arrays": lambda: llapdiff.panel({"time": np.arange(3), "x": np.ma.masked_equal([1.0, 2.0, 3.0], 2)}),
     "bad cells": lambda: refused(lambda: llapdiff.panel({**FRAME, "x": [1.0, "warm", 2.0]})),
-    "readers that raise": broken_reader,
     "no columns": lambda: refused(lambda: llapdiff.panel({})),
     "wrong options": lambda: refused(lambda: llapdiff.panel(FRAME, grid="soon")),
     "unknown options": lambda: refused(lambda: llapdiff.panel(FRAME, gird="1h"), TypeError),
