@@ -268,7 +268,7 @@ static llap_status draw_entity(const ll_fill_draws *d, const ll_filling *f, cons
     for (int64_t v = 0; v < f->n_vars; v++) {
         if (!f->used[v]) continue;
         *g = (gap){ .f = f, .t = t, .o = o, .d = d, .v = v, .score = score };
-        ll_fill_lags_init(&g->lags, &f->kernel[v], f->step);
+        ll_fill_lags_init(&g->lags, &f->kernel[v], t->unit);
         draw_series(g, e, before);
     }
     for (int64_t r = t->start[e]; r < t->start[e + 1]; r++) {

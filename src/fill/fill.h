@@ -94,6 +94,8 @@ typedef struct ll_fill_table {
     const int64_t *entity; /* [n_rows] its number, in the table */
     const int64_t *known;  /* [n_entities] number in the filling; -1: none, or independent */
     double        *u;      /* [n_vars,n_rows] scaled; NaN: not read */
+    double unit; /* made by ll_fill_table_index: rows are whole multiples of it apart, where it can
+                    be */
     /* made by ll_fill_table_index, owned */
     int32_t *before; /* [n_vars,n_rows] so many readings before a row, of all entities before it */
     int32_t *read;   /* [n_vars,n_rows] their rows, one after another */

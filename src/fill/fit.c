@@ -224,7 +224,7 @@ static llap_status fit_kernel(fitting *g, int64_t v)
         n++;
     }
     g->f->kernel[v] = ll_fill_kernel_start(g->f->day, g->f->step);
-    ll_fill_kernel_fit(x, n, g->f->step, &g->f->kernel[v]);
+    ll_fill_kernel_fit(x, n, k->t.unit, &g->f->kernel[v]);
     ll_free(x);
     return LLAP_OK;
 }
@@ -234,14 +234,20 @@ static llap_status measure_cells(fitting *g, int64_t v)
     ll_fill_lags l;
     cells       *s = &g->of[v];
     llap_status  st = LLAP_OK;
-    ll_fill_lags_init(&l, &g->f->kernel[v], g->f->step);
+    ll_fill_lags_init(&l, &g->f->kernel[v], g->copy[0].t.unit);
     for (int64_t first = 0; first < s->n && st == LLAP_OK; first += LL_FILL_AT_ONCE) {
         const int64_t end = s->n - first < LL_FILL_AT_ONCE ? s->n : first + LL_FILL_AT_ONCE;
-#pragma omp parallel for schedule(static)
-        for (int64_t i = first; i < end; i++) {
-            const copy *k = fill_copy_of(g, s, i);
-            ll_fill_residuals(g->f, &l, &k->t, k->full, v, s->row[i],
-                              g->u[v * k->t.n_rows + s->row[i]], &s->cell[i]);
+#pragma omp parallel
+        {
+            ll_fill_smoother by;
+            ll_fill_smoother_init(&by, g->f, &l, NULL, v);
+#pragma omp for schedule(static)
+            for (int64_t i = first; i < end; i++) {
+                const copy *k = fill_copy_of(g, s, i);
+                by.t = &k->t;
+                ll_fill_residuals(&by, k->full, s->row[i], g->u[v * k->t.n_rows + s->row[i]],
+                                  &s->cell[i]);
+            }
         }
         st = fill_report(g, "covariances", v);
     }

@@ -50,20 +50,22 @@ double ll_fill_kernel_at(const ll_fill_kernel *k, double d)
 void ll_fill_lags_init(ll_fill_lags *l, const ll_fill_kernel *k, double step)
 {
     assert(step > 0);
-    *l = (ll_fill_lags){ .k = k, .step = step };
+    *l = (ll_fill_lags){ .k = k, .step = step, .per_step = 1 / step };
     for (int i = 0; i < LL_FILL_LAGS; i++) l->at[i] = ll_fill_kernel_at(k, i * step);
 }
 
 /* The whole multiple that d is; -1: none that is kept. */
-static int lag_of(double step, double d)
+static int lag_of(double per_step, double d)
 {
-    const double x = d / step, near = floor(x + 0.5);
-    return fabs(x - near) < 1e-6 && near < LL_FILL_LAGS ? (int)near : -1;
+    const double x = d * per_step + 0.5;
+    if (!(x < LL_FILL_LAGS)) return -1;
+    const int near = (int)x;
+    return fabs(x - 0.5 - near) < 1e-6 ? near : -1;
 }
 
 double ll_fill_lag(const ll_fill_lags *l, double d)
 {
-    const int i = lag_of(l->step, d);
+    const int i = lag_of(l->per_step, d);
     return i >= 0 ? l->at[i] : ll_fill_kernel_at(l->k, d);
 }
 
@@ -114,7 +116,7 @@ bool ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t, d
  * on at once. */
 typedef struct slopes {
     const ll_fill_kernel *k;
-    double                step, by[LL_FILL_LAGS], *g;
+    double                per_step, by[LL_FILL_LAGS], *g;
 } slopes;
 
 static void pass_on(const slopes *s, double d, double by)
@@ -130,7 +132,7 @@ static void pass_on(const slopes *s, double d, double by)
 
 static void add_slope(slopes *s, double d, double by)
 {
-    const int i = lag_of(s->step, d);
+    const int i = lag_of(s->per_step, d);
     if (i >= 0) s->by[i] += by;
     else pass_on(s, d, by);
 }
@@ -156,7 +158,7 @@ double ll_fill_kernel_loss(const ll_fill_example *x, int64_t n, double step,
 {
     static const double floor_of_variance = 1e-5, density = 0.1;
     ll_fill_lags        lags;
-    slopes              s = { .k = k, .step = step, .g = g };
+    slopes              s = { .k = k, .per_step = 1 / step, .g = g };
     double              sum = 0;
     ll_fill_lags_init(&lags, k, step);
     if (g != NULL) memset(g, 0, PARAMETERS * sizeof *g);

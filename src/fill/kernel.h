@@ -15,10 +15,10 @@ ll_fill_kernel ll_fill_kernel_start(bool day, double unit);
 double ll_fill_kernel_at(const ll_fill_kernel *k, double d); /* without the noise; d >= 0 */
 
 /* k at whole multiples of a step: what regular data asks for again and again. */
-enum { LL_FILL_LAGS = 256 };
+enum { LL_FILL_LAGS = 1024 };
 typedef struct ll_fill_lags {
     const ll_fill_kernel *k;
-    double                step, at[LL_FILL_LAGS];
+    double                step, per_step, at[LL_FILL_LAGS];
 } ll_fill_lags;
 void   ll_fill_lags_init(ll_fill_lags *l, const ll_fill_kernel *k, double step);
 double ll_fill_lag(const ll_fill_lags *l, double d);

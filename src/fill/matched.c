@@ -44,12 +44,14 @@ static void find_around(const ll_fill_look *k, int64_t row, int32_t *around)
     }
 }
 
-void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
-                       const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out)
+void ll_fill_residuals(ll_fill_smoother *s, const double *full, int64_t row, double truth,
+                       ll_fill_cell *out)
 {
-    const int64_t n = t->n_rows;
-    ll_fill_look  look;
-    ll_fill_smooth(f, l, t, v, row, &look);
+    const ll_filling    *f = s->f;
+    const ll_fill_table *t = s->t;
+    const int64_t        n = t->n_rows, v = s->v;
+    ll_fill_look         look;
+    ll_fill_smooth(s, row, &look);
     out->mean = look.mean;
     out->b = look.b;
     find_around(&look, row, out->around);
@@ -118,11 +120,13 @@ ll_fill_answer ll_fill_combine(const ll_filling *f, const double *cov, const ll_
     return (ll_fill_answer){ c->mean + c->b * m, sd, length + (n == 0 ? LL_FILL_LENGTHS : 0) };
 }
 
-static ll_fill_answer answer(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
-                             const double *full, int pass, int64_t v, int64_t row)
+static ll_fill_answer answer(ll_fill_smoother *s, const double *full, int pass, int64_t row)
 {
-    ll_fill_cell c;
-    ll_fill_residuals(f, l, t, full, v, row, NAN, &c);
+    const ll_filling    *f = s->f;
+    const ll_fill_table *t = s->t;
+    const int64_t        v = s->v;
+    ll_fill_cell         c;
+    ll_fill_residuals(s, full, row, NAN, &c);
     const ll_fill_answer a = ll_fill_combine(f, ll_fill_cov(f, pass, v, 0, 0), t, v, row, &c);
     if (pass == 0 || !f->rest || ll_fill_dead(&a)) return a;
     float x[LL_REST_COLUMNS];
@@ -134,19 +138,41 @@ void ll_fill_ask(const ll_filling *f, const ll_fill_table *t, const double *full
                  const int64_t *row, int64_t n, ll_fill_answer *out)
 {
     ll_fill_lags l;
-    ll_fill_lags_init(&l, &f->kernel[v], f->step);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++) out[i] = answer(f, &l, t, full, 1, v, row[i]);
+    ll_fill_lags_init(&l, &f->kernel[v], t->unit);
+#pragma omp parallel
+    {
+        ll_fill_smoother s;
+        ll_fill_smoother_init(&s, f, &l, t, v);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++) out[i] = answer(&s, full, 1, row[i]);
+    }
 }
 
 /* One cell of a pass that is not read. */
-static double fill_one(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
-                       const double *was, int pass, int64_t v, int64_t row)
+static double fill_one(ll_fill_smoother *s, const double *was, int pass, int64_t row)
 {
     ll_fill_look look;
-    if (pass > 0) return answer(f, l, t, was, 0, v, row).mean;
-    ll_fill_smooth(f, l, t, v, row, &look);
+    if (pass > 0) return answer(s, was, 0, row).mean;
+    ll_fill_smooth(s, row, &look);
     return look.mean;
+}
+
+/* Rows first .. end - 1 of a variable. */
+static void fill_rows(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
+                      const double *was, int pass, int64_t v, int64_t first, int64_t end,
+                      double *full)
+{
+    const int64_t n = t->n_rows;
+#pragma omp parallel
+    {
+        ll_fill_smoother s;
+        ll_fill_smoother_init(&s, f, l, t, v);
+#pragma omp for schedule(static)
+        for (int64_t i = first; i < end; i++) {
+            const double u = t->u[v * n + i];
+            full[v * n + i] = isnan(u) ? fill_one(&s, was, pass, i) : u;
+        }
+    }
 }
 
 llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
@@ -159,14 +185,10 @@ llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
     if (st == LLAP_OK && pass > 0) memcpy(was, full, all * sizeof *was);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
         ll_fill_lags l;
-        ll_fill_lags_init(&l, &f->kernel[v], f->step);
+        ll_fill_lags_init(&l, &f->kernel[v], t->unit);
         for (int64_t r = 0; r < n && st == LLAP_OK; r += LL_FILL_AT_ONCE) {
             const int64_t end = n - r < LL_FILL_AT_ONCE ? n : r + LL_FILL_AT_ONCE;
-#pragma omp parallel for schedule(static)
-            for (int64_t i = r; i < end; i++) {
-                const double u = t->u[v * n + i];
-                full[v * n + i] = isnan(u) ? fill_one(f, &l, t, was, pass, v, i) : u;
-            }
+            fill_rows(f, &l, t, was, pass, v, r, end, full);
             st = ll_report(progress, &(llap_progress_event){ "filling", v, f->n_vars, "variables",
                                                              f->name[v] });
         }

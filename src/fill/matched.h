@@ -15,9 +15,10 @@ typedef struct ll_fill_cell {
 
 enum { LL_FILL_AT_ONCE = 8192 }; /* rows between two reports */
 
-/* truth: of the cell; NaN: not known. full: values of every cell. */
-void ll_fill_residuals(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
-                       const double *full, int64_t v, int64_t row, double truth, ll_fill_cell *out);
+/* Of a cell of the smoother's variable. truth: its value; NaN: not known. full: values of every
+ * cell. */
+void ll_fill_residuals(ll_fill_smoother *s, const double *full, int64_t row, double truth,
+                       ll_fill_cell *out);
 
 /* The covariance of a variable, for pass 0 or 1. */
 double *ll_fill_cov(const ll_filling *f, int pass, int64_t v, int64_t group, int length);

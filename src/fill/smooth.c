@@ -33,6 +33,24 @@ int64_t ll_fill_row_at(const ll_fill_table *t, int64_t e, double time, double st
     return best;
 }
 
+/* The largest unit, a part of the step, that rows of an entity are whole multiples of apart; the
+ * step itself, where there is none that a table of lags would gain by. */
+static double find_unit(const ll_filling *f, const ll_fill_table *t)
+{
+    const double nothing = 1e-6 * f->step, least = f->step / 64;
+    double       unit = f->step;
+    for (int64_t r = 1; r < t->n_rows; r++) {
+        double d = t->entity[r] == t->entity[r - 1] ? t->t[r] - t->t[r - 1] : 0;
+        while (d > nothing) { /* Euclid */
+            const double left = fmod(unit, d);
+            unit = d;
+            d = left < d - nothing ? left : 0;
+        }
+        if (unit < least) return f->step;
+    }
+    return unit;
+}
+
 /* place [n_entities of f]: where each is in the table; -1: nowhere. */
 static void find_same(const ll_filling *f, ll_fill_table *t, const int64_t *place)
 {
@@ -64,6 +82,7 @@ llap_status ll_fill_table_index(const ll_filling *f, ll_fill_table *t)
         for (int64_t e = 0; e < t->n_entities; e++)
             if (t->known[e] >= 0 && t->known[e] < f->n_entities) place[t->known[e]] = e;
         find_same(f, t, place);
+        t->unit = find_unit(f, t);
         ll_free(place);
     }
     for (int64_t v = 0; v < t->n_vars; v++) {
@@ -100,19 +119,81 @@ int ll_fill_around(const ll_filling *f, const ll_fill_table *t, int64_t v, int64
     return n;
 }
 
-void ll_fill_smooth(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t, int64_t v,
-                    int64_t row, ll_fill_look *out)
+void ll_fill_smoother_init(ll_fill_smoother *s, const ll_filling *f, const ll_fill_lags *l,
+                           const ll_fill_table *t, int64_t v)
 {
-    double at[LL_FILL_LOOK], K[LL_FILL_LOOK * LL_FILL_LOOK], var;
-    out->n = ll_fill_around(f, t, v, row, out->row);
-    assert(out->n <= LL_FILL_LOOK);
-    for (int i = 0; i < out->n; i++) at[i] = t->t[out->row[i]] - t->t[row];
-    const bool ok = ll_fill_weights(l, f->kernel[v].nu, out->n, at, K, out->w, &var);
-    if (!ok) { /* as if nothing were read */
-        out->n = 0;
-        var = l->at[0] + f->kernel[v].nu;
+    s->f = f;
+    s->l = l;
+    s->t = t;
+    s->v = v;
+    s->n = 0;
+    s->n_w = -1;
+}
+
+/* L becomes the factor of readings at d [n]: what it already is of stays. False: not positive
+ * definite. */
+static bool factor(ll_fill_smoother *s, int n, const double *d)
+{
+    int same = 0;
+    while (same < n && same < s->n && d[same] == s->d[same]) same++;
+    if (same < n || n < s->n) s->n_w = -1;
+    for (int i = same; i < n; i++) {
+        double *const to = s->L[i];
+        s->d[i] = d[i];
+        for (int j = 0; j <= i; j++) {
+            const double *const by = s->L[j];
+            double              k =
+                i == j ? s->l->at[0] + s->f->kernel[s->v].nu : ll_fill_lag(s->l, fabs(d[i] - d[j]));
+            for (int x = 0; x < j; x++) k -= to[x] * by[x];
+            if (i == j && !(k > 0)) {
+                s->n = i;
+                return false;
+            }
+            to[j] = i == j ? 1 / sqrt(k) : k * by[j];
+        }
     }
+    s->n = n;
+    return true;
+}
+
+/* Weights of the readings that L is of, for a cell whose first reading is so far from it. */
+static void weigh(ll_fill_smoother *s, double first)
+{
+    double   *w = s->w, to[LL_FILL_LOOK];
+    const int n = s->n;
+    if (s->n_w == n && s->first == first) return;
+    for (int i = 0; i < n; i++) {
+        w[i] = to[i] = ll_fill_lag(s->l, fabs(first + s->d[i]));
+        for (int x = 0; x < i; x++) w[i] -= s->L[i][x] * w[x];
+        w[i] *= s->L[i][i];
+    }
+    s->var = s->l->at[0] + s->f->kernel[s->v].nu;
+    for (int i = n; i-- > 0;) {
+        w[i] *= s->L[i][i];
+        for (int x = 0; x < i; x++) w[x] -= s->L[i][x] * w[i];
+        s->var -= w[i] * to[i];
+    }
+    s->n_w = n;
+    s->first = first;
+}
+
+void ll_fill_smooth(ll_fill_smoother *s, int64_t row, ll_fill_look *out)
+{
+    const ll_fill_table *t = s->t;
+    const double        *u = t->u + s->v * t->n_rows;
+    double               d[LL_FILL_LOOK];
+    out->n = ll_fill_around(s->f, t, s->v, row, out->row);
+    assert(out->n <= LL_FILL_LOOK);
+    for (int i = 0; i < out->n; i++) d[i] = t->t[out->row[i]] - t->t[out->row[0]];
+    if (!factor(s, out->n, d)) { /* as if nothing were read */
+        s->n_w = -1;
+        out->n = s->n = 0;
+    }
+    weigh(s, out->n > 0 ? t->t[out->row[0]] - t->t[row] : 0);
     out->mean = 0;
-    for (int i = 0; i < out->n; i++) out->mean += out->w[i] * t->u[v * t->n_rows + out->row[i]];
-    out->b = sqrt(fmax(var, 1e-5));
+    for (int i = 0; i < out->n; i++) {
+        out->w[i] = s->w[i];
+        out->mean += s->w[i] * u[out->row[i]];
+    }
+    out->b = sqrt(fmax(s->var, 1e-5));
 }

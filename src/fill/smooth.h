@@ -19,7 +19,24 @@ int ll_fill_around(const ll_filling *f, const ll_fill_table *t, int64_t v, int64
 /* The row of an entity nearest to a time, if it is closer than half a step; -1: none. */
 int64_t ll_fill_row_at(const ll_fill_table *t, int64_t e, double time, double step);
 
-void ll_fill_smooth(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t, int64_t v,
-                    int64_t row, ll_fill_look *out);
+/* Smooths cells of one variable, one after the other. The factor of the readings around the last
+ * one is kept: cells between the same readings share it, and where readings are as far apart as
+ * those of the cell before, so do those; answers do not depend on which cells came before. One
+ * caller's; borrows all that it is made of. */
+typedef struct ll_fill_smoother {
+    const ll_filling    *f;
+    const ll_fill_lags  *l; /* of the variable's kernel */
+    const ll_fill_table *t;
+    int64_t              v;
+    int                  n;                             /* readings that L is of */
+    double               d[LL_FILL_LOOK];               /* their times less that of the first */
+    double               L[LL_FILL_LOOK][LL_FILL_LOOK]; /* on its diagonal: one by it */
+    int                  n_w;                         /* readings that w and var are of; -1: none */
+    double               first, w[LL_FILL_LOOK], var; /* for a cell so far from the first */
+} ll_fill_smoother;
+
+void ll_fill_smoother_init(ll_fill_smoother *s, const ll_filling *f, const ll_fill_lags *l,
+                           const ll_fill_table *t, int64_t v);
+void ll_fill_smooth(ll_fill_smoother *s, int64_t row, ll_fill_look *out);
 
 #endif

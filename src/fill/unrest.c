@@ -9,6 +9,18 @@
 enum { SPAN = 72, COUNTS = 12, FAR = 4 }; /* hours; readings that the prior counts as; deviations */
 static const double usual = 0.8;          /* mean distance of a normal value, in deviations */
 
+/* Of a reading from what the others would fill; NaN: not read. */
+static double away_of(ll_fill_smoother *s, const double *full, int64_t row)
+{
+    const ll_filling *f = s->f;
+    const double      u = s->t->u[s->v * s->t->n_rows + row];
+    ll_fill_cell      c;
+    if (isnan(u)) return NAN;
+    ll_fill_residuals(s, full, row, NAN, &c);
+    const ll_fill_answer a = ll_fill_combine(f, ll_fill_cov(f, 1, s->v, 0, 0), s->t, s->v, row, &c);
+    return fmin(fabs(u - a.mean) / a.sd, FAR);
+}
+
 /* Distances of the readings of v from what the others would fill; NaN: not read. */
 static llap_status measure(const ll_filling *f, const ll_fill_table *t, const double *full,
                            int64_t v, llap_progress progress, double *away)
@@ -16,18 +28,15 @@ static llap_status measure(const ll_filling *f, const ll_fill_table *t, const do
     const int64_t n = t->n_rows;
     ll_fill_lags  l;
     llap_status   st = LLAP_OK;
-    ll_fill_lags_init(&l, &f->kernel[v], f->step);
+    ll_fill_lags_init(&l, &f->kernel[v], t->unit);
     for (int64_t r = 0; r < n && st == LLAP_OK; r += LL_FILL_AT_ONCE) {
         const int64_t end = n - r < LL_FILL_AT_ONCE ? n : r + LL_FILL_AT_ONCE;
-#pragma omp parallel for schedule(static)
-        for (int64_t i = r; i < end; i++) {
-            const double u = t->u[v * n + i];
-            ll_fill_cell c;
-            away[i] = NAN;
-            if (isnan(u)) continue;
-            ll_fill_residuals(f, &l, t, full, v, i, NAN, &c);
-            const ll_fill_answer a = ll_fill_combine(f, ll_fill_cov(f, 1, v, 0, 0), t, v, i, &c);
-            away[i] = fmin(fabs(u - a.mean) / a.sd, FAR);
+#pragma omp parallel
+        {
+            ll_fill_smoother s;
+            ll_fill_smoother_init(&s, f, &l, t, v);
+#pragma omp for schedule(static)
+            for (int64_t i = r; i < end; i++) away[i] = away_of(&s, full, i);
         }
         st = ll_report(progress,
                        &(llap_progress_event){ "filling", v, f->n_vars, "variables", f->name[v] });

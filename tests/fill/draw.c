@@ -109,11 +109,13 @@ static void judge(const pair *w, const ll_fill_draws *d, int v, int v_end, int r
     for (int x = v; x < v_end; x++) {
         ll_fill_lags l;
         ll_fill_lags_init(&l, &w->f->kernel[x], 1);
+        ll_fill_smoother s;
+        ll_fill_smoother_init(&s, w->f, &l, &w->table, x);
         for (int row = r; row < r_end; row++) {
             ll_fill_look   look;
             const int32_t *rank = ll_fill_draws_of(d, &w->table, x, row);
             assert_non_null(rank);
-            ll_fill_smooth(w->f, &l, &w->table, x, row, &look);
+            ll_fill_smooth(&s, row, &look);
             truth += w->truth[x * LENGTH + row];
             for (int k = 0; k < DRAWS; k++) {
                 joint[k] += look.mean + look.b * quantile[rank[k]];

@@ -192,12 +192,96 @@ static void own_reading_is_not_looked_at(void **state)
     ll_fill_lags l;
     ll_fill_look look;
     ll_fill_lags_init(&l, &w.f->kernel[0], 1);
-    ll_fill_smooth(w.f, &l, &w.table, 0, row, &look);
+    ll_fill_smoother s;
+    ll_fill_smoother_init(&s, w.f, &l, &w.table, 0);
+    ll_fill_smooth(&s, row, &look);
     ll_fill_ask(w.f, &w.table, w.full, 0, &row, 1, &b);
     assert_float_equal(b.mean, look.mean, 1e-12);
     assert_float_equal(b.sd, look.b, 1e-12);
     ll_fill_table_deinit(&w.table);
     ll_filling_destroy(w.f);
+}
+
+/* Answers do not depend on the cells before, whose factor is used again, and are those of all
+ * readings around by themselves. */
+static void cells_share_what_is_around_them(void **state)
+{
+    (void)state;
+    enum { N = 90 };
+    static double t[N], u[N];
+    int64_t       start[2] = { 0, N }, entity[N] = { 0 }, known[1] = { -1 };
+    ll_filling   *f;
+    ll_fill_lags  l;
+    for (int i = 0; i < N; i++) { /* whole hours, a gap, times between, and on every third row */
+        t[i] = i < 50 ? i + 3 * (i > 30) : 1.01 * i + 0.37 * sin(i);
+        u[i] = (i > 20 && i < 27) || (i > 60 && i % 3 > 0) ? NAN : draw(20, (uint64_t)i);
+    }
+    ll_fill_table table = { .n_entities = 1,
+                            .n_rows = N,
+                            .n_vars = 1,
+                            .start = start,
+                            .t = t,
+                            .entity = entity,
+                            .known = known,
+                            .u = u };
+    CHECK_OK(ll_filling_create(1, 0, 0, &f));
+    f->step = 1;
+    f->day = true;
+    f->kernel[0] = ll_fill_kernel_start(true, 1);
+    CHECK_OK(ll_fill_table_index(f, &table));
+    ll_fill_lags_init(&l, &f->kernel[0], table.unit);
+    ll_fill_smoother running, fresh;
+    ll_fill_smoother_init(&running, f, &l, &table, 0);
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t row = i < 70 ? i : i * 37 % N; /* in order, then anyhow */
+        ll_fill_look  a, b;
+        double        at[LL_FILL_LOOK], K[LL_FILL_LOOK * LL_FILL_LOOK], w[LL_FILL_LOOK], var;
+        ll_fill_smooth(&running, row, &a);
+        ll_fill_smoother_init(&fresh, f, &l, &table, 0);
+        ll_fill_smooth(&fresh, row, &b);
+        assert_int_equal(a.n, b.n);
+        assert_memory_equal(a.w, b.w, (size_t)a.n * sizeof *a.w);
+        assert_memory_equal(&a.mean, &b.mean, sizeof a.mean);
+        assert_memory_equal(&a.b, &b.b, sizeof a.b);
+        for (int k = 0; k < a.n; k++) at[k] = t[a.row[k]] - t[row];
+        assert_true(ll_fill_weights(&l, f->kernel[0].nu, a.n, at, K, w, &var));
+        assert_float_equal(a.b, sqrt(var), 1e-9);
+        for (int k = 0; k < a.n; k++) assert_float_equal(a.w[k], w[k], 1e-9);
+    }
+    ll_fill_table_deinit(&table);
+    ll_filling_destroy(f);
+}
+
+/* Rows are whole multiples of a table's unit apart. */
+static void units_divide_gaps(void **state)
+{
+    (void)state;
+    static const struct {
+        double gap[4], step, unit;
+    } c[] = { { { 1, 1, 2, 1 }, 1, 1 },
+              { { 72, 168, 24, 240 }, 168, 24 },
+              { { 1, .5, 1, 1.25 }, 1, .25 },
+              { { 1, 1.00001, 1, 1 }, 1, 1 } }; /* too fine to help */
+    for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
+        int64_t     start[2] = { 0, 5 }, entity[5] = { 0 }, known[1] = { -1 };
+        double      t[5] = { 7 }, u[5] = { 0 };
+        ll_filling *f;
+        for (int i = 0; i < 4; i++) t[i + 1] = t[i] + c[k].gap[i];
+        ll_fill_table table = { .n_entities = 1,
+                                .n_rows = 5,
+                                .n_vars = 1,
+                                .start = start,
+                                .t = t,
+                                .entity = entity,
+                                .known = known,
+                                .u = u };
+        CHECK_OK(ll_filling_create(1, 0, 0, &f));
+        f->step = c[k].step;
+        CHECK_OK(ll_fill_table_index(f, &table));
+        assert_float_equal(table.unit, c[k].unit, 1e-12);
+        ll_fill_table_deinit(&table);
+        ll_filling_destroy(f);
+    }
 }
 
 static void scales_go_there_and_back(void **state)
@@ -376,6 +460,8 @@ int main(void)
         cmocka_unit_test(slopes_are_differences),
         cmocka_unit_test(matched_residuals_are_the_dense_answer),
         cmocka_unit_test(own_reading_is_not_looked_at),
+        cmocka_unit_test(cells_share_what_is_around_them),
+        cmocka_unit_test(units_divide_gaps),
         cmocka_unit_test(scales_go_there_and_back),
         cmocka_unit_test(sources_sharpen_and_threads_do_not_matter),
         cmocka_unit_test(patterns_hide_what_they_say),
