@@ -4,6 +4,7 @@
  *   kernel.h    the covariance of one variable in time, and its fit; kernel.c
  *   smooth.c    a cell by its own variable: the readings around it
  *   matched.h   what the other sensors say: matched residuals and their covariance; matched.c
+ *   need.h      which values of the passes are looked at; need.c
  *   trees.h     boosted trees; trees.c
  *   unrest.c    how far off answers are around a cell
  *   rest.h      what the closed form leaves, by trees; rest.c
@@ -18,7 +19,7 @@
  *
  *     ll_fill_table t;                                     the readings, scaled (ll_fill_scale_u)
  *     st = ll_fill_table_index(f, &t);
- *     if (st == LLAP_OK) st = ll_fill_table_fill(f, &t, progress, full);
+ *     if (st == LLAP_OK) st = ll_fill_table_fill(f, &t, NULL, progress, full);
  *     ll_fill_ask(f, &t, full, v, row, n, a);
  *     ll_fill_quantiles(f, v, &a[i], u), y = ll_fill_scale_y(&f->scale[v], u[k]);
  *
@@ -108,8 +109,9 @@ llap_status ll_fill_table_index(const ll_filling *f, ll_fill_table *t);
 void        ll_fill_table_deinit(ll_fill_table *t); /* what the index has made */
 
 /* Values for every cell, full [n_vars,n_rows]: readings where there are some, else pass 0: means of
- * the own smoother; pass 1: the answers of pass 1, given what pass 0 has left in full. */
-llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
+ * the own smoother; pass 1: the answers of pass 1, given what pass 0 has left in full. need: marks
+ * of need.h, where others are NaN; NULL: all. */
+llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, const uint8_t *need,
                          llap_progress progress, double *full);
 
 /* The mean distance of readings of targets around each cell from what they would have been filled
@@ -117,9 +119,10 @@ llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
 llap_status ll_fill_unrest(const ll_filling *f, ll_fill_table *t, const double *full,
                            llap_progress progress);
 
-/* Index, both passes and unrest. LLAP_ECANCELLED where progress says so. */
-llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, llap_progress progress,
-                               double *full);
+/* Index, both passes and unrest, as far as answers about targets need them. asked [n_vars,n_rows]:
+ * which of their cells are asked about; NULL: any. LLAP_ECANCELLED where progress says so. */
+llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, const uint8_t *asked,
+                               llap_progress progress, double *full);
 
 typedef struct ll_fill_answer {
     double mean, sd;

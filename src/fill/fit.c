@@ -4,6 +4,7 @@
 #include "anchor/chain/quantile.h"
 #include "base/alloc.h"
 #include "fill/fitting.h"
+#include "fill/need.h"
 
 #include <assert.h>
 #include <math.h>
@@ -24,6 +25,7 @@ static void fitting_deinit(fitting *g)
         ll_fill_table_deinit(&g->copy[c].t);
         ll_free(g->copy[c].t.u);
         ll_free(g->copy[c].hidden);
+        ll_free(g->copy[c].need);
         ll_free(g->copy[c].full);
     }
     for (int v = 0; v < LL_FILL_VARS; v++) {
@@ -163,7 +165,8 @@ static llap_status copy_init(fitting *g, int c)
     k->t.u = ll_new(n, sizeof *k->t.u);
     k->full = ll_new(n, sizeof *k->full);
     k->hidden = ll_new(n, 1);
-    if (k->t.u == NULL || k->full == NULL || k->hidden == NULL) return LLAP_ENOMEM;
+    k->need = ll_new(n, 1);
+    if (!k->t.u || !k->full || !k->hidden || !k->need) return LLAP_ENOMEM;
     memcpy(k->t.u, g->u, n * sizeof *k->t.u);
     uint8_t mortal[LL_FILL_VARS];
     for (int64_t v = 0; v < g->f->n_vars; v++) mortal[v] = g->f->target[v] >= 0;
@@ -201,6 +204,25 @@ static llap_status list_cells(fitting *g, int64_t v, int64_t n_targets)
     }
     s->of_copy[g->n_copies] = s->n;
     return LLAP_OK;
+}
+
+/* What the passes are asked for: hidden cells after both, of inputs after the first alone, and
+ * unrest. */
+static void find_need(fitting *g)
+{
+    const ll_filling *f = g->f;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int c = 0; c < g->n_copies; c++) {
+        copy *k = &g->copy[c];
+        for (int64_t v = 0; v < f->n_vars; v++) {
+            const cells  *s = &g->of[v];
+            const uint8_t mark = LL_FILL_NEED_0 | (f->target[v] >= 0 ? LL_FILL_NEED_1 : 0);
+            for (int64_t i = s->of_copy[c]; i < s->of_copy[c + 1]; i++)
+                ll_fill_need_of(f, &k->t, v, s->row[i], mark, k->need);
+        }
+        ll_fill_need_unrest(f, &k->t, k->need);
+        ll_fill_need_before(f, &k->t, k->need);
+    }
 }
 
 static llap_status fit_kernel(fitting *g, int64_t v)
@@ -417,8 +439,10 @@ static llap_status fit_passes(fitting *g)
     const ll_filling *f = g->f;
     llap_status       st = LLAP_OK;
     for (int pass = 0; pass < 2; pass++) {
-        for (int c = 0; c < g->n_copies && st == LLAP_OK; c++)
-            st = ll_fill_pass(f, &g->copy[c].t, pass, g->d->progress, g->copy[c].full);
+        for (int c = 0; c < g->n_copies && st == LLAP_OK; c++) {
+            const copy *k = &g->copy[c];
+            st = ll_fill_pass(f, &k->t, pass, k->need, g->d->progress, k->full);
+        }
         for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) {
             if (pass == 1 && f->target[v] < 0) continue;
             st = measure_cells(g, v);
@@ -447,6 +471,7 @@ llap_status ll_filling_fit(ll_filling *f, const ll_fill_data *d, bool bend, bool
     if (f->n_near > 0) st = find_near(&g);
     for (int c = 0; c < g.n_copies && st == LLAP_OK; c++) st = copy_init(&g, c);
     for (int64_t v = 0; v < f->n_vars && st == LLAP_OK; v++) st = list_cells(&g, v, n_targets);
+    if (st == LLAP_OK) find_need(&g);
     if (st == LLAP_OK) st = make_blocks(&g);
     if (st == LLAP_OK) st = fit_kernels(&g);
     if (st == LLAP_OK) st = fit_passes(&g);

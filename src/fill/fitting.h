@@ -15,6 +15,7 @@ enum { FILL_BLOCKS = 4, FILL_FEW = 3, FILL_COPIES = 5 };
 typedef struct copy {
     ll_fill_table t;
     uint8_t      *hidden; /* [n_vars,n_rows] */
+    uint8_t      *need;   /* [n_vars,n_rows] by need.h */
     double       *full;   /* [n_vars,n_rows] */
 } copy;
 

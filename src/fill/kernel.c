@@ -93,21 +93,47 @@ void ll_fill_solve(const double *L, int n, double *x)
     }
 }
 
-bool ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t, double *K, double *w,
-                     double *var)
+int ll_fill_grow(const ll_fill_lags *l, double nu, const double *t, int from, int n,
+                 ll_fill_root *U)
+{
+    double k[LL_FILL_LOOK];
+    assert(from >= 0 && n <= LL_FILL_LOOK);
+    for (int i = from; i < n; i++) {
+        for (int j = 0; j < i; j++) k[j] = ll_fill_lag(l, fabs(t[i] - t[j]));
+        k[i] = l->at[0] + nu;
+        for (int j = 0; j < i; j++) { /* by whole rows: no sum waits for its last term */
+            const double u = U->u[j][i] = k[j] * U->u[j][j];
+            for (int x = j + 1; x <= i; x++) k[x] -= u * U->u[j][x];
+        }
+        if (!(k[i] > 0)) return i;
+        U->u[i][i] = 1 / sqrt(k[i]);
+    }
+    return n;
+}
+
+void ll_fill_solve_root(const ll_fill_root *U, int n, double *x)
+{
+    for (int i = 0; i < n; i++) {
+        x[i] *= U->u[i][i];
+        for (int j = i + 1; j < n; j++) x[j] -= x[i] * U->u[i][j];
+    }
+    for (int i = n; i-- > 0;) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int j = i + 1; j < n; j++) sum += U->u[i][j] * x[j];
+        x[i] = (x[i] - sum) * U->u[i][i];
+    }
+}
+
+void ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t,
+                     const ll_fill_root *U, double *w, double *var)
 {
     double to[LL_FILL_LOOK];
     assert(n >= 0 && n <= LL_FILL_LOOK);
-    for (int i = 0; i < n; i++) {
-        to[i] = w[i] = ll_fill_lag(l, fabs(t[i]));
-        for (int j = 0; j <= i; j++)
-            K[i * n + j] = i == j ? l->at[0] + nu : ll_fill_lag(l, fabs(t[i] - t[j]));
-    }
-    if (!ll_fill_factor(K, n)) return false;
-    ll_fill_solve(K, n, w);
+    for (int i = 0; i < n; i++) to[i] = w[i] = ll_fill_lag(l, fabs(t[i]));
+    ll_fill_solve_root(U, n, w);
     *var = l->at[0] + nu;
     for (int i = 0; i < n; i++) *var -= w[i] * to[i];
-    return true;
 }
 
 /* ---- the fit ---- */
@@ -163,15 +189,16 @@ double ll_fill_kernel_loss(const ll_fill_example *x, int64_t n, double step,
     ll_fill_lags_init(&lags, k, step);
     if (g != NULL) memset(g, 0, PARAMETERS * sizeof *g);
     for (int64_t e = 0; e < n; e++) {
-        double K[LL_FILL_LOOK * LL_FILL_LOOK], w[LL_FILL_LOOK], alpha[LL_FILL_LOOK], var;
-        double mean = 0, d_mean, d_sd;
-        if (!ll_fill_weights(&lags, k->nu, x[e].n, x[e].t, K, w, &var)) continue;
+        ll_fill_root U;
+        double       w[LL_FILL_LOOK], alpha[LL_FILL_LOOK], var, mean = 0, d_mean, d_sd;
+        if (ll_fill_grow(&lags, k->nu, x[e].t, 0, x[e].n, &U) < x[e].n) continue;
+        ll_fill_weights(&lags, k->nu, x[e].n, x[e].t, &U, w, &var);
         for (int i = 0; i < x[e].n; i++) mean += w[i] * (alpha[i] = x[e].y[i]);
         const double held = fmax(var, floor_of_variance), sd = sqrt(held), off = x[e].truth - mean;
         sum += ll_anchor_crps(x[e].truth, mean, sd, &d_mean, &d_sd);
         sum += density * 0.5 * (log(held) + off * off / held);
         if (g == NULL) continue;
-        ll_fill_solve(K, x[e].n, alpha);
+        ll_fill_solve_root(&U, x[e].n, alpha);
         const double gm = d_mean - density * off / held;
         const double gv = d_sd / (2 * sd) + density * 0.5 * (1 - off * off / held) / held;
         example_slopes(&s, &x[e], w, alpha, gm, var > floor_of_variance ? gv : 0);

@@ -27,11 +27,21 @@ double ll_fill_lag(const ll_fill_lags *l, double d);
 bool ll_fill_factor(double *K, int n);
 void ll_fill_solve(const double *L, int n, double *x);
 
+/* Upper factor of a covariance K = U'U; on the diagonal 1/U. */
+typedef struct ll_fill_root {
+    double u[LL_FILL_LOOK][LL_FILL_LOOK];
+} ll_fill_root;
+
+/* That of readings at times t [n], of which the first `from` are in it already. Returns n, or the
+ * first of which K is not positive definite. */
+int  ll_fill_grow(const ll_fill_lags *l, double nu, const double *t, int from, int n,
+                  ll_fill_root *U);
+void ll_fill_solve_root(const ll_fill_root *U, int n, double *x); /* x becomes K^-1 x */
+
 /* A value at distance 0 from readings at times t [n] around it: weights w, its mean given them is
- * sum w y, and its variance as a new reading. K: room for [n,n], its Cholesky factor. False: not
- * positive definite. */
-bool ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t, double *K, double *w,
-                     double *var);
+ * sum w y, and its variance as a new reading. U: of those readings. */
+void ll_fill_weights(const ll_fill_lags *l, double nu, int n, const double *t,
+                     const ll_fill_root *U, double *w, double *var);
 
 /* One hidden reading and those around it, to fit by. */
 typedef struct ll_fill_example {

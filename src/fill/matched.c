@@ -1,4 +1,5 @@
 #include "fill/matched.h"
+#include "fill/need.h"
 #include "fill/rest.h"
 
 #include "base/alloc.h"
@@ -159,10 +160,11 @@ static double fill_one(ll_fill_smoother *s, const double *was, int pass, int64_t
 
 /* Rows first .. end - 1 of a variable. */
 static void fill_rows(const ll_filling *f, const ll_fill_lags *l, const ll_fill_table *t,
-                      const double *was, int pass, int64_t v, int64_t first, int64_t end,
-                      double *full)
+                      const double *was, int pass, const uint8_t *need, int64_t v, int64_t first,
+                      int64_t end, double *full)
 {
     const int64_t n = t->n_rows;
+    const uint8_t mark = pass > 0 ? LL_FILL_NEED_1 : LL_FILL_NEED_0;
 #pragma omp parallel
     {
         ll_fill_smoother s;
@@ -170,12 +172,13 @@ static void fill_rows(const ll_filling *f, const ll_fill_lags *l, const ll_fill_
 #pragma omp for schedule(static)
         for (int64_t i = first; i < end; i++) {
             const double u = t->u[v * n + i];
-            full[v * n + i] = isnan(u) ? fill_one(&s, was, pass, i) : u;
+            const bool   idle = need != NULL && !(need[v * n + i] & mark);
+            full[v * n + i] = !isnan(u) ? u : idle ? NAN : fill_one(&s, was, pass, i);
         }
     }
 }
 
-llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
+llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass, const uint8_t *need,
                          llap_progress progress, double *full)
 {
     const int64_t n = t->n_rows;
@@ -188,7 +191,7 @@ llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
         ll_fill_lags_init(&l, &f->kernel[v], t->unit);
         for (int64_t r = 0; r < n && st == LLAP_OK; r += LL_FILL_AT_ONCE) {
             const int64_t end = n - r < LL_FILL_AT_ONCE ? n : r + LL_FILL_AT_ONCE;
-            fill_rows(f, &l, t, was, pass, v, r, end, full);
+            fill_rows(f, &l, t, was, pass, need, v, r, end, full);
             st = ll_report(progress, &(llap_progress_event){ "filling", v, f->n_vars, "variables",
                                                              f->name[v] });
         }
@@ -197,12 +200,27 @@ llap_status ll_fill_pass(const ll_filling *f, const ll_fill_table *t, int pass,
     return st;
 }
 
-llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, llap_progress progress,
-                               double *full)
+/* What answers about the cells asked of need; NULL: about any of targets. */
+static void find_need(const ll_filling *f, const ll_fill_table *t, const uint8_t *asked,
+                      uint8_t *need)
 {
-    llap_status st = ll_fill_table_index(f, t);
+    const int64_t n = t->n_rows;
+    for (int64_t i = 0; i < f->n_vars * n; i++)
+        if (f->target[i / n] >= 0 && isnan(t->u[i]) && (asked == NULL || asked[i]))
+            ll_fill_need_of(f, t, i / n, i % n, LL_FILL_NEED_1, need);
+    ll_fill_need_unrest(f, t, need);
+    ll_fill_need_before(f, t, need);
+}
+
+llap_status ll_fill_table_fill(const ll_filling *f, ll_fill_table *t, const uint8_t *asked,
+                               llap_progress progress, double *full)
+{
+    uint8_t    *need = ll_new((size_t)(t->n_rows * t->n_vars) + 1, 1);
+    llap_status st = need == NULL ? LLAP_ENOMEM : ll_fill_table_index(f, t);
+    if (st == LLAP_OK) find_need(f, t, asked, need);
     for (int pass = 0; pass < 2 && st == LLAP_OK; pass++)
-        st = ll_fill_pass(f, t, pass, progress, full);
+        st = ll_fill_pass(f, t, pass, need, progress, full);
+    ll_free(need);
     return st == LLAP_OK ? ll_fill_unrest(f, t, full, progress) : st;
 }
 

@@ -130,50 +130,26 @@ void ll_fill_smoother_init(ll_fill_smoother *s, const ll_filling *f, const ll_fi
     s->n_w = -1;
 }
 
-/* L becomes the factor of readings at d [n]: what it already is of stays. False: not positive
+/* U becomes the factor of readings at d [n]: what it already is of stays. False: not positive
  * definite. */
 static bool factor(ll_fill_smoother *s, int n, const double *d)
 {
     int same = 0;
     while (same < n && same < s->n && d[same] == s->d[same]) same++;
     if (same < n || n < s->n) s->n_w = -1;
-    for (int i = same; i < n; i++) {
-        double *const to = s->L[i];
-        s->d[i] = d[i];
-        for (int j = 0; j <= i; j++) {
-            const double *const by = s->L[j];
-            double              k =
-                i == j ? s->l->at[0] + s->f->kernel[s->v].nu : ll_fill_lag(s->l, fabs(d[i] - d[j]));
-            for (int x = 0; x < j; x++) k -= to[x] * by[x];
-            if (i == j && !(k > 0)) {
-                s->n = i;
-                return false;
-            }
-            to[j] = i == j ? 1 / sqrt(k) : k * by[j];
-        }
-    }
-    s->n = n;
-    return true;
+    for (int i = same; i < n; i++) s->d[i] = d[i];
+    s->n = ll_fill_grow(s->l, s->f->kernel[s->v].nu, s->d, same, n, &s->U);
+    return s->n == n;
 }
 
-/* Weights of the readings that L is of, for a cell whose first reading is so far from it. */
+/* Weights of the readings that U is of, for a cell that the first of them is so far from. */
 static void weigh(ll_fill_smoother *s, double first)
 {
-    double   *w = s->w, to[LL_FILL_LOOK];
-    const int n = s->n;
-    if (s->n_w == n && s->first == first) return;
-    for (int i = 0; i < n; i++) {
-        w[i] = to[i] = ll_fill_lag(s->l, fabs(first + s->d[i]));
-        for (int x = 0; x < i; x++) w[i] -= s->L[i][x] * w[x];
-        w[i] *= s->L[i][i];
-    }
-    s->var = s->l->at[0] + s->f->kernel[s->v].nu;
-    for (int i = n; i-- > 0;) {
-        w[i] *= s->L[i][i];
-        for (int x = 0; x < i; x++) w[x] -= s->L[i][x] * w[i];
-        s->var -= w[i] * to[i];
-    }
-    s->n_w = n;
+    double at[LL_FILL_LOOK];
+    if (s->n_w == s->n && s->first == first) return;
+    for (int i = 0; i < s->n; i++) at[i] = first + s->d[i];
+    ll_fill_weights(s->l, s->f->kernel[s->v].nu, s->n, at, &s->U, s->w, &s->var);
+    s->n_w = s->n;
     s->first = first;
 }
 

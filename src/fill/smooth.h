@@ -28,9 +28,9 @@ typedef struct ll_fill_smoother {
     const ll_fill_lags  *l; /* of the variable's kernel */
     const ll_fill_table *t;
     int64_t              v;
-    int                  n;                             /* readings that L is of */
-    double               d[LL_FILL_LOOK];               /* their times less that of the first */
-    double               L[LL_FILL_LOOK][LL_FILL_LOOK]; /* on its diagonal: one by it */
+    int                  n;               /* readings that U is of */
+    double               d[LL_FILL_LOOK]; /* their times less that of the first */
+    ll_fill_root         U;
     int                  n_w;                         /* readings that w and var are of; -1: none */
     double               first, w[LL_FILL_LOOK], var; /* for a cell so far from the first */
 } ll_fill_smoother;

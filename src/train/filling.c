@@ -230,6 +230,7 @@ static llap_status contest_init(contest *c, const ll_filling *f, const uint8_t *
     if (st == LLAP_OK)
         st = ll_target_series_init(&c->series, c->m, c->masked, c->var, LL_SERIES_READINGS);
     if (st == LLAP_OK) st = ll_fill_view_init(&c->view, c->m, f, c->masked);
+    c->view.asked = c->asked;
     c->view.progress = c->progress;
     return st;
 }

@@ -89,9 +89,18 @@ llap_status ll_fill_view_init(ll_fill_view *v, const llap_model *m, const ll_fil
 static llap_status fill_others(ll_fill_view *v)
 {
     ll_fill_table *t = &v->rows.table;
+    const int64_t  C = v->m->frame.n_targets;
+    uint8_t       *asked = NULL;
+    llap_status    st = LLAP_OK;
     v->full = ll_new((size_t)t->n_rows, (size_t)t->n_vars * sizeof *v->full);
-    const llap_status st =
-        v->full == NULL ? LLAP_ENOMEM : ll_fill_table_fill(v->f, t, v->progress, v->full);
+    if (v->asked != NULL) asked = ll_new((size_t)(t->n_rows * t->n_vars) + 1, 1);
+    if (v->full == NULL || (v->asked != NULL && asked == NULL)) st = LLAP_ENOMEM;
+    for (int64_t i = 0; st == LLAP_OK && asked != NULL && i < t->n_rows * t->n_vars; i++) {
+        const int64_t target = v->f->target[i / t->n_rows];
+        asked[i] = target >= 0 && v->asked[v->rows.row[i % t->n_rows] * C + target];
+    }
+    if (st == LLAP_OK) st = ll_fill_table_fill(v->f, t, asked, v->progress, v->full);
+    ll_free(asked);
     if (st == LLAP_OK) return LLAP_OK;
     ll_free(v->full);
     v->full = NULL;

@@ -32,9 +32,11 @@ typedef struct ll_fill_view {
     const ll_filling *f;
     const llap_panel *p;
     ll_fill_rows      rows;
-    double           *full;     /* [n_vars,n_rows] after the first pass; made when it is asked */
-    llap_progress     progress; /* of that; the caller's to set */
-    ll_fill_draws     draws;    /* of ll_fill_view_draw */
+    double           *full;  /* [n_vars,n_rows] after the first pass; made when it is asked */
+    const uint8_t    *asked; /* [n_rows of the panel,n_targets] cells that will be asked about;
+                                NULL: any. The caller's to set, before anything is asked */
+    llap_progress progress;  /* of that; the caller's to set */
+    ll_fill_draws draws;     /* of ll_fill_view_draw */
 } ll_fill_view;
 
 /* Borrows m, f and p. A model without a filling: a view that moves nothing. */
