@@ -10,7 +10,7 @@
  *   rest.h      what the closed form leaves, by trees; rest.c
  *   draw.h      draws of gaps that belong together; draw.c
  *   hide.h      what is hidden on purpose: random cells, outages, rows, dead sensors; hide.c
- *   fit.h       fitting all of it on hidden readings; fit.c, fit_spread.c, fit_rest.c
+ *   fit.h       all of it, on hidden readings; fit.c, fit_near.c, fit_spread.c, fit_rest.c
  *
  * May touch: base, base/rng, anchor/process, anchor/chain. */
 

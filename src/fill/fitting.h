@@ -61,6 +61,9 @@ void fill_quantiles_take(const ll_filling *f, const fill_quantiles *q, double *o
 
 llap_status fill_report(const fitting *g, const char *what, int64_t v);
 
+/* The neighbours of each entity, best first. */
+llap_status fill_fit_near(fitting *g);
+
 /* Unrest and quantiles; *score: CRPS of hidden validation cells. */
 llap_status fill_fit_spread(fitting *g, double *score);
 
