@@ -175,75 +175,6 @@ static void matched_residuals_are_the_dense_answer(void **state)
     ll_filling_destroy(w.f);
 }
 
-/* Answers from what is needed alone are those from all values of the passes, to the last bit. */
-static void what_is_needed_is_all_that_is_looked_at(void **state)
-{
-    (void)state;
-    enum { E = 4, N = 40, ALL_ROWS = E * N };
-    static double t[ALL_ROWS], u[2][VARS * ALL_ROWS], full[2][VARS * ALL_ROWS];
-    int64_t       start[E + 1] = { 0 }, entity[ALL_ROWS], known[E];
-    uint8_t       asked[VARS * ALL_ROWS] = { 0 };
-    ll_filling   *f;
-    int           idle = 0;
-    CHECK_OK(ll_filling_create(VARS, E, 2, &f));
-    f->step = 1;
-    f->target[1] = f->target[2] = -1;
-    for (int v = 0; v < VARS; v++) {
-        f->kernel[v] = ll_fill_kernel_start(false, 1);
-        f->far[v] = 2;
-    }
-    for (int64_t i = 0; i < 2 * VARS * f->n_groups * LL_FILL_LENGTHS; i++) {
-        double *c = f->cov[i % 2] + i / 2 * ll_fill_slots(f) * ll_fill_slots(f);
-        for (int64_t a = 0; a < ll_fill_slots(f); a++)
-            for (int64_t b = 0; b < ll_fill_slots(f); b++)
-                c[a * ll_fill_slots(f) + b] = a == b ? 1 : .3 + .05 * (double)((a + b) % 3);
-    }
-    for (int r = 0; r < ALL_ROWS; r++) {
-        entity[r] = r / N;
-        t[r] = r % N + 2 * (r % N > 12 + r / N); /* not every row has others at its time */
-        start[r / N + 1] = r + 1;
-        for (int v = 0; v < VARS; v++)
-            u[0][v * ALL_ROWS + r] = u[1][v * ALL_ROWS + r] =
-                draw(31, (uint64_t)(r * VARS + v)) > .4 ? draw(30, (uint64_t)(r * VARS + v)) : NAN;
-        asked[r] = r % 7 == 0;
-    }
-    for (int e = 0; e < E; e++) {
-        known[e] = e;
-        f->near[2 * e] = (e + 1) % E;
-        f->near[2 * e + 1] = (e + 2) % E;
-    }
-    ll_fill_table table[2];
-    for (int k = 0; k < 2; k++) {
-        table[k] = (ll_fill_table){ .n_entities = E,
-                                    .n_rows = ALL_ROWS,
-                                    .n_vars = VARS,
-                                    .start = start,
-                                    .t = t,
-                                    .entity = entity,
-                                    .known = known,
-                                    .u = u[k] };
-        CHECK_OK(ll_fill_table_index(f, &table[k]));
-    }
-    CHECK_OK(ll_fill_table_fill(f, &table[0], asked, quiet, full[0]));
-    for (int pass = 0; pass < 2; pass++)
-        CHECK_OK(ll_fill_pass(f, &table[1], pass, NULL, quiet, full[1]));
-    CHECK_OK(ll_fill_unrest(f, &table[1], full[1], quiet));
-    assert_memory_equal(table[0].unrest, table[1].unrest, ALL_ROWS * sizeof(double));
-    for (int64_t r = 0; r < ALL_ROWS; r++) {
-        ll_fill_answer a, b;
-        idle += isnan(full[0][ALL_ROWS + r]);
-        if (!asked[r]) continue;
-        ll_fill_ask(f, &table[0], full[0], 0, &r, 1, &a);
-        ll_fill_ask(f, &table[1], full[1], 0, &r, 1, &b);
-        assert_memory_equal(&a.mean, &b.mean, sizeof a.mean);
-        assert_memory_equal(&a.sd, &b.sd, sizeof a.sd);
-        assert_int_equal(a.kind, b.kind);
-    }
-    assert_true(idle > 10);
-    for (int k = 0; k < 2; k++) ll_fill_table_deinit(&table[k]);
-    ll_filling_destroy(f);
-}
-
 /* The cell's own reading says nothing about it, and what is not read is left out. */
 static void own_reading_is_not_looked_at(void **state)
 {
@@ -271,99 +202,6 @@ static void own_reading_is_not_looked_at(void **state)
     assert_float_equal(b.sd, look.b, 1e-12);
     ll_fill_table_deinit(&w.table);
     ll_filling_destroy(w.f);
-}
-
-/* Answers do not depend on the cells before, whose factor is used again, and are those of all
- * readings around by themselves. */
-static void cells_share_what_is_around_them(void **state)
-{
-    (void)state;
-    enum { N = 90 };
-    static double t[N], u[N];
-    int64_t       start[2] = { 0, N }, entity[N] = { 0 }, known[1] = { -1 };
-    ll_filling   *f;
-    ll_fill_lags  l;
-    for (int i = 0; i < N; i++) { /* whole hours, a gap, times between, and on every third row */
-        t[i] = i < 50 ? i + 3 * (i > 30) : 1.01 * i + 0.37 * sin(i);
-        u[i] = (i > 20 && i < 27) || (i > 60 && i % 3 > 0) ? NAN : draw(20, (uint64_t)i);
-    }
-    ll_fill_table table = { .n_entities = 1,
-                            .n_rows = N,
-                            .n_vars = 1,
-                            .start = start,
-                            .t = t,
-                            .entity = entity,
-                            .known = known,
-                            .u = u };
-    CHECK_OK(ll_filling_create(1, 0, 0, &f));
-    f->step = 1;
-    f->day = true;
-    f->kernel[0] = ll_fill_kernel_start(true, 1);
-    CHECK_OK(ll_fill_table_index(f, &table));
-    ll_fill_lags_init(&l, &f->kernel[0], table.unit);
-    ll_fill_smoother running, fresh;
-    ll_fill_smoother_init(&running, f, &l, &table, 0);
-    for (int64_t i = 0; i < N; i++) {
-        const int64_t row = i < 70 ? i : i * 37 % N; /* in order, then anyhow */
-        ll_fill_look  a, b;
-        double        at[LL_FILL_LOOK], K[LL_FILL_LOOK * LL_FILL_LOOK], w[LL_FILL_LOOK];
-        ll_fill_smooth(&running, row, &a);
-        ll_fill_smoother_init(&fresh, f, &l, &table, 0);
-        ll_fill_smooth(&fresh, row, &b);
-        assert_int_equal(a.n, b.n);
-        assert_memory_equal(a.w, b.w, (size_t)a.n * sizeof *a.w);
-        assert_memory_equal(&a.mean, &b.mean, sizeof a.mean);
-        assert_memory_equal(&a.b, &b.b, sizeof a.b);
-        for (int k = 0; k < a.n; k++) at[k] = t[a.row[k]] - t[row];
-        double var = ll_fill_kernel_at(&f->kernel[0], 0) + f->kernel[0].nu; /* and densely */
-        for (int k = 0; k < a.n; k++) {
-            w[k] = ll_fill_kernel_at(&f->kernel[0], fabs(at[k]));
-            for (int x = 0; x <= k; x++)
-                K[k * a.n + x] = ll_fill_kernel_at(&f->kernel[0], fabs(at[k] - at[x])) +
-                                 (k == x ? f->kernel[0].nu : 0);
-        }
-        assert_true(ll_fill_factor(K, a.n));
-        ll_fill_solve(K, a.n, w);
-        for (int k = 0; k < a.n; k++) {
-            assert_float_equal(a.w[k], w[k], 1e-9);
-            var -= w[k] * ll_fill_kernel_at(&f->kernel[0], fabs(at[k]));
-        }
-        assert_float_equal(a.b, sqrt(var), 1e-9);
-    }
-    ll_fill_table_deinit(&table);
-    ll_filling_destroy(f);
-}
-
-/* Rows are whole multiples of a table's unit apart. */
-static void units_divide_gaps(void **state)
-{
-    (void)state;
-    static const struct {
-        double gap[4], step, unit;
-    } c[] = { { { 1, 1, 2, 1 }, 1, 1 },
-              { { 72, 168, 24, 240 }, 168, 24 },
-              { { 1, .5, 1, 1.25 }, 1, .25 },
-              { { 1, 1.00001, 1, 1 }, 1, 1 } }; /* too fine to help */
-    for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
-        int64_t     start[2] = { 0, 5 }, entity[5] = { 0 }, known[1] = { -1 };
-        double      t[5] = { 7 }, u[5] = { 0 };
-        ll_filling *f;
-        for (int i = 0; i < 4; i++) t[i + 1] = t[i] + c[k].gap[i];
-        ll_fill_table table = { .n_entities = 1,
-                                .n_rows = 5,
-                                .n_vars = 1,
-                                .start = start,
-                                .t = t,
-                                .entity = entity,
-                                .known = known,
-                                .u = u };
-        CHECK_OK(ll_filling_create(1, 0, 0, &f));
-        f->step = c[k].step;
-        CHECK_OK(ll_fill_table_index(f, &table));
-        assert_float_equal(table.unit, c[k].unit, 1e-12);
-        ll_fill_table_deinit(&table);
-        ll_filling_destroy(f);
-    }
 }
 
 static void scales_go_there_and_back(void **state)
@@ -541,10 +379,7 @@ int main(void)
         cmocka_unit_test(smoother_is_the_exact_process),
         cmocka_unit_test(slopes_are_differences),
         cmocka_unit_test(matched_residuals_are_the_dense_answer),
-        cmocka_unit_test(what_is_needed_is_all_that_is_looked_at),
         cmocka_unit_test(own_reading_is_not_looked_at),
-        cmocka_unit_test(cells_share_what_is_around_them),
-        cmocka_unit_test(units_divide_gaps),
         cmocka_unit_test(scales_go_there_and_back),
         cmocka_unit_test(sources_sharpen_and_threads_do_not_matter),
         cmocka_unit_test(patterns_hide_what_they_say),
