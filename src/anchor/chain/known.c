@@ -306,6 +306,43 @@ bool ll_known_takes(const ll_known *k, int32_t column, double raw)
     return !isnan(raw);
 }
 
+/* Sums over a day by whole hours of the clock, so that they do not depend on where a series begins,
+ * as a running sum would by its rounding: what a stream keeps gives the bytes of a whole history.
+ */
+enum { HOURS = 32 }; /* more than a day has */
+typedef struct hour_sums {
+    double hour[HOURS], x[HOURS], var[HOURS]; /* which hour it is, and its rows so far */
+} hour_sums;
+
+static int place_of(double hour)
+{
+    const double at = fmod(hour, HOURS);
+    return (int)(at < 0.0 ? at + HOURS : at);
+}
+
+/* Takes row r in. Its mean over the day, whose first row is `first`. */
+static value day_mean(hour_sums *s, const double *t, const double *x, const double *var, size_t r,
+                      size_t first)
+{
+    const double now = floor(t[r]), oldest = floor(t[r] - HOURS_DAY), n = (double)(r + 1 - first);
+    const int    at = place_of(now);
+    value        sum = { 0 };
+    if (s->hour[at] != now) s->hour[at] = now, s->x[at] = s->var[at] = 0.0;
+    s->x[at] += x[r];
+    s->var[at] += var[r];
+    for (size_t q = first; q < r && floor(t[q]) == oldest; q++) { /* the rest of that hour */
+        sum.x += x[q];
+        sum.var += var[q];
+    }
+    for (double hour = oldest + 1.0; hour <= now; hour += 1.0) {
+        const int h = place_of(hour);
+        if (s->hour[h] != hour) continue;
+        sum.x += s->x[h];
+        sum.var += s->var[h];
+    }
+    return (value){ sum.x / n, sum.var / n };
+}
+
 static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_inputs *out)
 {
     const ll_known_input *in = &k->input[i];
@@ -313,7 +350,8 @@ static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_input
     const double         *column = raw + (size_t)in->column * out->rows;
     value                 last = { 0 };
     size_t                back = 0;
-    double                sum = 0.0, var = 0.0;
+    hour_sums             sums;
+    for (int h = 0; h < HOURS; h++) sums.hour[h] = NAN;
     for (size_t r = 0; r < out->rows; r++) {
         const double x = input_of(k, in, column[r]);
         last = !isnan(x) ? (value){ .x = x }
@@ -321,15 +359,10 @@ static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_input
                          : carried(in, last, out->t[r - 1], out->t[r]);
         out->x[at + r] = last.x;
         out->var[at + r] = last.var;
-        sum += last.x;
-        var += last.var;
-        for (; back < r && out->t[back] <= out->t[r] - HOURS_DAY; back++) {
-            sum -= out->x[at + back];
-            var -= out->var[at + back];
-        }
-        const double n = (double)(r + 1 - back);
-        out->slow[at + r] = sum / n;
-        out->slow_var[at + r] = fmax(var, 0.0) / n;
+        while (back < r && out->t[back] <= out->t[r] - HOURS_DAY) back++;
+        const value day = day_mean(&sums, out->t, out->x + at, out->var + at, r, back);
+        out->slow[at + r] = day.x;
+        out->slow_var[at + r] = day.var;
     }
 }
 
