@@ -436,7 +436,8 @@ static llap_status check_quantiles(const llap_stream *s, const char *entity, con
     if (*c < 0)
         return ll_fail(LLAP_EINVAL, "'%s' is no target of the model", ll_text_show(target).text);
     if (m->anchor == NULL || m->stack != NULL || m->network != NULL ||
-        m->anchor[*c]->link.rank > 0 || m->anchor[*c]->chain->known != NULL || m->filling != NULL)
+        m->anchor[*c]->link.rank > 0 || m->anchor[*c]->chain->known != NULL || m->filling != NULL ||
+        (m->anchor[*c]->chain->statics != NULL && s->past[*i].series == SIZE_MAX))
         return ll_fail(LLAP_EUNSUPPORTED,
                        "'%s' is answered by more than the anchor and its own readings: ask for a "
                        "forecast",

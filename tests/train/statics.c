@@ -8,6 +8,8 @@
 #include "predict/view/stack_view.h"
 #include "predict/view/static_view.h"
 
+#include <llapdiff/stream.h>
+
 enum { SHOPS = 40, NEW = 10, DAYS = 120 };
 
 static double level_of(int e) /* 2, 8, 32 or 128 by kind */
@@ -222,6 +224,29 @@ static void validation_takes_them_where_entities_are_split(void **state)
     llap_model_destroy(none);
 }
 
+/* A stream of rows of entities that training has not seen. */
+static void streams_answer_the_same(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = { .quantiles = "0.5", .statics = new_table };
+    llap_answer       *live = NULL, *batch = NULL;
+    llap_stream       *s = NULL;
+    const double       level = 0.5;
+    double             q = 0;
+    CHECK_OK(llap_stream_create(model, &(llap_stream_opts){ .like = strangers }, &s));
+    CHECK_OK(llap_stream_take_panel(s, strangers));
+    CHECK_OK(llap_stream_forecast(s, &o, &live));
+    CHECK_OK(llap_forecast(model, strangers, &o, &batch));
+    assert_int_equal(live->n_rows, batch->n_rows);
+    assert_memory_equal(live->number, batch->number,
+                        batch->n_rows * (size_t)batch->n_numbers * sizeof *batch->number);
+    CHECK_FAIL(llap_stream_quantiles(s, "s43", "sales", batch->rows.time, 1, &level, 1, &q),
+               LLAP_EUNSUPPORTED, "ask for a forecast"); /* a table says what it does not know */
+    llap_answer_destroy(live);
+    llap_answer_destroy(batch);
+    llap_stream_destroy(s);
+}
+
 static void gaps_of_new_entities_are_filled(void **state)
 {
     (void)state;
@@ -405,6 +430,7 @@ int main(void)
         cmocka_unit_test(columns_of_the_data_are_the_same),
         cmocka_unit_test(what_is_missing_or_new_is_warned_of),
         cmocka_unit_test(validation_takes_them_where_entities_are_split),
+        cmocka_unit_test(streams_answer_the_same),
         cmocka_unit_test(gaps_of_new_entities_are_filled),
         cmocka_unit_test(a_saved_model_answers_the_same),
         cmocka_unit_test(a_stack_is_told_of_entities),
