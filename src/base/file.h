@@ -62,6 +62,27 @@ llap_status ll_writer_put(ll_writer *w, const void *bytes, size_t n);
 llap_status ll_writer_commit(ll_writer *w);
 void        ll_writer_abort(ll_writer *w);
 
+/* A stream into memory of alloc.h, so that limits of it count, and tests of what fails:
+ *
+ *     ll_memory_file m;
+ *     llap_status st = ll_memory_file_open(&m);
+ *     if (st == LLAP_OK) fprintf(m.stream, ...);
+ *     st = ll_memory_file_close(&m, st, &text, &n);
+ *
+ * Once there is no more memory, writes fail: who writes much asks ferror now and then. */
+typedef struct ll_memory_file {
+    FILE  *stream; /* NULL: it could not be opened, or is closed */
+    size_t n;      /* bytes so far, but for the last few, which the stream still holds */
+    /* private */
+    char  *text;
+    size_t room;
+} ll_memory_file;
+
+llap_status ll_memory_file_open(ll_memory_file *m); /* m stays where it is until it is closed */
+/* Where st says so and all was written: caller owns *text (ll_free), closed by a NUL behind its *n
+ * bytes. Else *text is NULL. LLAP_ENOMEM: not all was written. */
+llap_status ll_memory_file_close(ll_memory_file *m, llap_status st, char **text, size_t *n);
+
 /* For tests. From now on every n-th commit fails as on a full disk, in whichever thread it comes
  * (0: none). Returns how many have failed since the last order. */
 int64_t ll_writer_fail_every(int64_t n);

@@ -6,6 +6,7 @@
 #include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/options.h"
 #include "base/progress.h"
@@ -335,15 +336,11 @@ static void as_table(bench *t, FILE *f)
 
 static llap_status as_text(bench *t, char **text)
 {
-    char  *buffer = NULL;
-    size_t n = 0;
-    FILE  *f = open_memstream(&buffer, &n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    as_table(t, f);
-    const bool failed = fclose(f) != 0;
-    *text = failed ? NULL : ll_strndup(buffer, n);
-    free(buffer);
-    return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+    size_t            n;
+    ll_memory_file    to;
+    const llap_status st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) as_table(t, to.stream);
+    return ll_memory_file_close(&to, st, text, &n);
 }
 
 static llap_status measure_all(bench *t)

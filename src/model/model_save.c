@@ -147,17 +147,11 @@ typedef struct block {
 
 static llap_status put_memory(ll_tensors_writer *w, void *user)
 {
-    block *to = user;
-    char  *text = NULL;
-    FILE  *f = open_memstream(&text, &to->n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "model: no memory for its file");
-    llap_status st = ll_tensors_writer_write(w, f);
-    if (fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "model: no memory for its file");
-    if (st == LLAP_OK) to->bytes = ll_new(to->n, 1);
-    if (to->bytes != NULL) memcpy(to->bytes, text, to->n);
-    else if (st == LLAP_OK) st = LLAP_ENOMEM;
-    free(text); /* of open_memstream */
-    return st;
+    block         *to = user;
+    ll_memory_file m;
+    llap_status    st = ll_memory_file_open(&m);
+    if (st == LLAP_OK) st = ll_tensors_writer_write(w, m.stream);
+    return ll_memory_file_close(&m, st, &to->bytes, &to->n);
 }
 
 llap_status llap_model_save_memory(const llap_model *m, char **bytes, size_t *n)

@@ -2,6 +2,7 @@
 #include "report/describe.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/time/time.h"
@@ -393,14 +394,9 @@ static void describe_text(FILE *out, const llap_description *d)
 
 llap_status llap_description_text(const llap_description *d, char **text)
 {
-    char  *buffer = NULL;
-    size_t n = 0;
-    *text = NULL;
-    FILE *f = open_memstream(&buffer, &n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    describe_text(f, d);
-    const bool ok = fclose(f) == 0;
-    *text = ok ? ll_strndup(buffer, n) : NULL;
-    free(buffer);
-    return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+    size_t            n;
+    ll_memory_file    to;
+    const llap_status st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) describe_text(to.stream, d);
+    return ll_memory_file_close(&to, st, text, &n);
 }

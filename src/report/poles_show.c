@@ -1,6 +1,7 @@
 /* Poles for people and as JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "predict/view/span.h"
 #include "report/poles.h"
@@ -181,19 +182,14 @@ static llap_status set_text(FILE *f, const llap_model *m, const llap_pole_set *s
 
 llap_status llap_pole_sets_text(const llap_pole_sets *p, char **text)
 {
-    char  *buffer = NULL;
-    size_t n = 0;
-    *text = NULL;
-    FILE       *f = open_memstream(&buffer, &n);
-    llap_status st = f == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : LLAP_OK;
+    size_t         n;
+    ll_memory_file to;
+    llap_status    st = ll_memory_file_open(&to);
     for (int64_t i = 0; i < p->info.n_sets && st == LLAP_OK; i++) {
-        if (i > 0) fputc('\n', f);
-        st = set_text(f, p->m, &p->set[i]);
+        if (i > 0) fputc('\n', to.stream);
+        st = set_text(to.stream, p->m, &p->set[i]);
     }
-    if (f != NULL && fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK && (*text = ll_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
-    free(buffer);
-    return st;
+    return ll_memory_file_close(&to, st, text, &n);
 }
 
 llap_status llap_model_poles(const llap_model *m, const llap_panel *panel,

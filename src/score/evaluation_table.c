@@ -1,6 +1,7 @@
 /* Scores for people. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "score/scores.h"
 
@@ -350,11 +351,11 @@ static void put_ending(FILE *f, const llap_scores_info *a, bool impute)
 
 llap_status llap_scores_text(const llap_scores *s, char **text)
 {
-    char  *buffer = NULL;
-    size_t n = 0;
-    *text = NULL;
-    FILE *f = open_memstream(&buffer, &n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
+    size_t            n;
+    ll_memory_file    to;
+    const llap_status st = ll_memory_file_open(&to);
+    FILE             *f = to.stream;
+    if (st != LLAP_OK) return ll_memory_file_close(&to, st, text, &n);
     const int64_t C = s->info.n_variables;
     const bool    finer = s->look.by == BY_STEP || s->look.by == BY_ENTITY;
     if (s->look.by == BY_VARIABLE) put_variables(f, s);
@@ -362,8 +363,5 @@ llap_status llap_scores_text(const llap_scores *s, char **text)
         for (int64_t k = 0; k < (C > 1 ? C + 1 : 1); k++) put_variable(f, s, k < C ? k : LLAP_ALL);
     for (int64_t k = 0; k < C && finer; k++) put_grid(f, s, k);
     put_ending(f, &s->info, s->impute);
-    const bool ok = fclose(f) == 0;
-    *text = ok ? ll_strndup(buffer, n) : NULL;
-    free(buffer);
-    return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+    return ll_memory_file_close(&to, st, text, &n);
 }

@@ -1,6 +1,7 @@
 /* What is said of requests: lines of JSON, and counters for /metrics. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/text.h"
 #include "serve/feed.h"
@@ -210,13 +211,9 @@ static void put_all(FILE *f, llap_server *s)
 
 llap_status ll_metrics_text(llap_server *s, char **text, size_t *n)
 {
-    char *bytes = NULL;
-    FILE *f = open_memstream(&bytes, n);
-    *text = NULL;
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    put_all(f, s);
-    put_feed(f, s);
-    if (fclose(f) == 0) *text = ll_strndup(bytes, *n);
-    free(bytes);
-    return *text == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : LLAP_OK;
+    ll_memory_file    m;
+    const llap_status st = ll_memory_file_open(&m);
+    if (st == LLAP_OK) put_all(m.stream, s);
+    if (st == LLAP_OK) put_feed(m.stream, s);
+    return ll_memory_file_close(&m, st, text, n);
 }

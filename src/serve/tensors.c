@@ -2,6 +2,7 @@
  * tensor of a dimension for each of its columns. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/text.h"
 #include "data/clock.h"
@@ -192,11 +193,12 @@ static llap_status parameters(const ll_json *j, char **text, size_t *n)
 static llap_status write_table(ll_request *r, const tensor *t, size_t n, const char *more,
                                size_t n_more)
 {
-    char       *bytes = NULL, *text = NULL;
-    size_t      n_bytes = 0;
-    llap_status st = LLAP_OK;
-    FILE       *f = open_memstream(&bytes, &n_bytes);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
+    char          *text = NULL;
+    size_t         n_text = 0;
+    ll_memory_file m;
+    llap_status    st = ll_memory_file_open(&m);
+    FILE          *f = m.stream;
+    if (st != LLAP_OK) return st;
     fputs("{\"data\":{", f);
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
         ll_json_writer w = { 0 };
@@ -211,11 +213,8 @@ static llap_status write_table(ll_request *r, const tensor *t, size_t n, const c
     fputs(n_more > 0 ? "}," : "}", f);
     if (n_more > 0) (void)fwrite(more + 1, 1, n_more, f);
     fputs("}", f);
-    const bool bad = ferror(f) != 0;
-    if ((fclose(f) != 0 || bad) && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK && (text = ll_strndup(bytes, n_bytes)) == NULL) st = LLAP_ENOMEM;
-    free(bytes);
-    if (st == LLAP_OK) ll_body_replace(r, text, n_bytes);
+    st = ll_memory_file_close(&m, st, &text, &n_text);
+    if (st == LLAP_OK) ll_body_replace(r, text, n_text);
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* What was detected, for people and as JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json/json.h"
 #include "base/text.h"
 #include "data/clock.h"
@@ -118,15 +119,6 @@ static void put_line(FILE *f, const llap_alarm *a, const ll_clock_writer *c, int
     fputc('\n', f);
 }
 
-/* Closes the stream; caller owns *text. */
-static llap_status finish(FILE *f, char **buffer, const size_t *n, char **text)
-{
-    const bool ok = fclose(f) == 0;
-    *text = ok ? ll_strndup(*buffer, *n) : NULL;
-    free(*buffer); /* of open_memstream */
-    return *text == NULL ? ll_fail(LLAP_ENOMEM, "no memory for a text") : LLAP_OK;
-}
-
 static void put_alarm_line(FILE *f, const llap_alarm *a, const ll_clock_writer *c)
 {
     fprintf(f, "%s  %s  %s  %s%s  ", shown(c, a->open ? a->time : a->to).text,
@@ -140,17 +132,12 @@ static void put_alarm_line(FILE *f, const llap_alarm *a, const ll_clock_writer *
 llap_status ll_alarm_line(const llap_alarm *a, const ll_axis *axis, char **text)
 {
     ll_clock_writer c;
-    char           *buffer = NULL;
-    size_t          n = 0;
-    FILE           *f = NULL;
-    *text = NULL;
-    llap_status st = ll_clock_writer_init(&c, axis);
-    if (st == LLAP_OK && (f = open_memstream(&buffer, &n)) == NULL)
-        st = ll_fail(LLAP_ENOMEM, "no memory for a text");
-    if (st == LLAP_OK) {
-        put_alarm_line(f, a, &c);
-        st = finish(f, &buffer, &n, text);
-    }
+    size_t          n;
+    ll_memory_file  to = { 0 };
+    llap_status     st = ll_clock_writer_init(&c, axis);
+    if (st == LLAP_OK) st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) put_alarm_line(to.stream, a, &c);
+    st = ll_memory_file_close(&to, st, text, &n);
     ll_clock_writer_deinit(&c);
     return st;
 }
@@ -182,17 +169,12 @@ static void put_detection(FILE *f, const llap_detection *d, const ll_clock_write
 llap_status llap_detection_text(const llap_detection *d, char **text)
 {
     ll_clock_writer c;
-    char           *buffer = NULL;
-    size_t          n = 0;
-    FILE           *f = NULL;
-    *text = NULL;
-    llap_status st = ll_clock_writer_init(&c, &d->axis);
-    if (st == LLAP_OK && (f = open_memstream(&buffer, &n)) == NULL)
-        st = ll_fail(LLAP_ENOMEM, "no memory for a text");
-    if (st == LLAP_OK) {
-        put_detection(f, d, &c);
-        st = finish(f, &buffer, &n, text);
-    }
+    size_t          n;
+    ll_memory_file  to = { 0 };
+    llap_status     st = ll_clock_writer_init(&c, &d->axis);
+    if (st == LLAP_OK) st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) put_detection(to.stream, d, &c);
+    st = ll_memory_file_close(&to, st, text, &n);
     ll_clock_writer_deinit(&c);
     return st;
 }

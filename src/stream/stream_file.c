@@ -181,13 +181,8 @@ llap_status llap_stream_save(const llap_stream *s, const char *path) { return sa
 
 llap_status llap_stream_save_memory(const llap_stream *s, char **bytes, size_t *n)
 {
-    char *text = NULL;
-    *bytes = NULL;
-    FILE *f = open_memstream(&text, n);
-    if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    llap_status st = save(s, NULL, f);
-    if (fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK && (*bytes = ll_strndup(text, *n)) == NULL) st = LLAP_ENOMEM;
-    free(text);
-    return st;
+    ll_memory_file to;
+    llap_status    st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) st = save(s, NULL, to.stream);
+    return ll_memory_file_close(&to, st, bytes, n);
 }

@@ -154,9 +154,52 @@ static void failing_allocations_lose_nothing(void **state)
     assert_int_equal(files_in_folder(), 1);
 }
 
+/* Text of n lines of a hundred bytes. */
+static llap_status write_lines(int n, char **text, size_t *n_text)
+{
+    ll_memory_file m;
+    llap_status    st = ll_memory_file_open(&m);
+    for (int i = 0; st == LLAP_OK && i < n; i++) fprintf(m.stream, "%99d\n", i);
+    return ll_memory_file_close(&m, st, text, n_text);
+}
+
+static llap_status write_and_forget(void *user)
+{
+    char             *text = NULL;
+    size_t            n;
+    const llap_status st = write_lines(*(const int *)user, &text, &n);
+    ll_free(text);
+    return st;
+}
+
+static void what_goes_into_memory(void **state)
+{
+    (void)state;
+    char  *text = NULL;
+    size_t n;
+    int    lines = 1000;
+    CHECK_OK(write_lines(0, &text, &n));
+    assert_int_equal(n, 0);
+    assert_string_equal(text, "");
+    ll_free(text);
+    CHECK_OK(write_lines(lines, &text, &n));
+    assert_int_equal(n, 100 * lines);
+    assert_int_equal(strlen(text), n);
+    for (int i = 0; i < lines; i++) assert_int_equal(strtol(text + 100 * i, NULL, 10), i);
+    ll_free(text);
+    check_every_failed_allocation(write_and_forget, &lines);
+    (void)ll_alloc_limit(20000); /* what it holds counts */
+    CHECK_FAIL(write_lines(lines, &text, &n), LLAP_ENOMEM, "out of memory");
+    assert_true(ll_alloc_limit(0));
+    assert_null(text);
+    assert_int_equal(n, 0);
+    assert_int_equal(ll_memory_file_close(&(ll_memory_file){ 0 }, LLAP_EIO, &text, &n), LLAP_EIO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_goes_into_memory),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(an_abandoned_write_changes_nothing),
         cmocka_unit_test(others_may_write_the_temporary_file),

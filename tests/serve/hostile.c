@@ -287,9 +287,33 @@ static void large_bodies_one_at_a_time(void **state)
     llap_server_stop(s);
 }
 
+/* A name that every row of the answer repeats: what is written counts in each of its forms. */
+static void answers_larger_than_their_data(void **state)
+{
+    (void)state;
+    enum { NAME = 1 << 20 };
+    static const char *const accept[] = { "application/json", "text/csv" };
+    llap_server             *s = serve((llap_serve_opts){ .max_memory = 64 });
+    const int                port = llap_server_port(s);
+    char                    *body = malloc(NAME + 100), headers[100];
+    size_t                   n = (size_t)sprintf(body, "entity,time,v0\n");
+    memset(body + n, 'x', NAME);
+    n += NAME + (size_t)sprintf(body + n + NAME, ",2024-01-01T00:00:00Z,1\n");
+    for (int i = 0; i < 2; i++) {
+        const char *few = "/v1/models/air/forecast?horizon=10h",
+                   *many = "/v1/models/air/forecast?horizon=1000h";
+        snprintf(headers, sizeof headers, "Content-Type: text/csv\r\nAccept: %s\r\n", accept[i]);
+        check_reply(ask(port, "POST", few, headers, body, n), 200, NULL);
+        check_reply(ask(port, "POST", many, headers, body, n), 413, "needs more than 64 MB");
+    }
+    free(body);
+    llap_server_stop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_larger_than_their_data),
         cmocka_unit_test(numbers_and_times_beyond_sense),
         cmocka_unit_test(data_beyond_sense),
         cmocka_unit_test(heads_beyond_sense),

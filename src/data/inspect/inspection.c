@@ -1,6 +1,7 @@
 /* What a panel is like, for callers outside: numbers, text, JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/time/duration.h"
 #include "data/clock.h"
@@ -209,16 +210,12 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
 llap_status llap_inspection_text(const llap_inspection *i, char **text)
 {
     ll_clock_writer w = { 0 };
-    char           *buffer = NULL;
-    size_t          n = 0;
-    *text = NULL;
-    FILE       *f = open_memstream(&buffer, &n);
-    llap_status st =
-        f == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : ll_clock_writer_init(&w, &i->p->axis);
-    if (st == LLAP_OK) print_inspect(f, i->numbers, i->p, &w);
-    if (f != NULL && fclose(f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK && (*text = ll_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
-    free(buffer);
+    size_t          n;
+    ll_memory_file  to;
+    llap_status     st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) st = ll_clock_writer_init(&w, &i->p->axis);
+    if (st == LLAP_OK) print_inspect(to.stream, i->numbers, i->p, &w);
+    st = ll_memory_file_close(&to, st, text, &n);
     ll_clock_writer_deinit(&w);
     return st;
 }

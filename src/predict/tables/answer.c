@@ -220,7 +220,7 @@ static void put_header(FILE *f, const llap_answer *a, bool marked)
 static llap_status put_rows(FILE *f, const llap_answer *a, bool marked,
                             const ll_clock_writer *clock)
 {
-    for (size_t i = 0; i < a->n_rows; i++) {
+    for (size_t i = 0; i < a->n_rows && !ferror(f); i++) { /* who closes it says what failed */
         const ll_answer_row r = ll_answer_row_at(a, i);
         char                text[2][LL_TIMEFMT_TEXT_MAX];
         size_t              n = 0, n_origin = 0;
@@ -273,26 +273,14 @@ llap_status llap_answer_write(const llap_answer *a, const char *path)
     return st;
 }
 
-/* The stream's memory is none of ours, so the text is copied. */
-static llap_status take_text(FILE *f, char **from, size_t *n, llap_status st, char **text)
-{
-    const bool bad = ferror(f) != 0;
-    if (fclose(f) != 0 || bad) st = st == LLAP_OK ? ll_fail(LLAP_ENOMEM, "out of memory") : st;
-    if (st == LLAP_OK && (*text = ll_strndup(*from, *n)) == NULL) st = LLAP_ENOMEM;
-    free(*from);
-    return st;
-}
-
 llap_status llap_answer_csv(const llap_answer *a, char **text, size_t *n)
 {
     ll_clock_writer clock;
-    char           *bytes = NULL;
-    *text = NULL;
-    *n = 0;
-    llap_status st = ll_clock_writer_init(&clock, &a->axis);
-    FILE       *f = st == LLAP_OK ? open_memstream(&bytes, n) : NULL;
-    if (st == LLAP_OK && f == NULL) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (st == LLAP_OK) st = take_text(f, &bytes, n, put_table(f, a, &clock), text);
+    ll_memory_file  to = { 0 };
+    llap_status     st = ll_clock_writer_init(&clock, &a->axis);
+    if (st == LLAP_OK) st = ll_memory_file_open(&to);
+    if (st == LLAP_OK) st = put_table(to.stream, a, &clock);
+    st = ll_memory_file_close(&to, st, text, n);
     ll_clock_writer_deinit(&clock);
     return st;
 }
