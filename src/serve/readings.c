@@ -237,7 +237,8 @@ static llap_status write_history(ll_request *r, const ll_live *k, const ll_axis 
     if (st != LLAP_OK) return st;
     h->clock = &clock;
     fputs(h->csv ? "entity,time,variable,value\n" : "[", h->f);
-    st = ll_store_read(r->server->streams->store, k->name, entity, from, to, put_found, h);
+    const ll_store_range what = { k->name, entity, from, to, r->deadline };
+    st = ll_store_read(r->server->streams->store, &what, put_found, h);
     if (st == LLAP_ECANCELLED && h->more) st = LLAP_OK;
     if (!h->csv) fputs("]\n", h->f);
     ll_clock_writer_deinit(&clock);

@@ -87,19 +87,27 @@ static llap_status take(ll_sql *db, row *r, const ll_sql_value *v)
     return LLAP_OK;
 }
 
-static llap_status read_once(ll_sql *db, const char *text, const ll_sql_value *param, size_t n,
-                             row *r)
+typedef struct statement {
+    const char         *text;
+    const ll_sql_value *param; /* [n] */
+    size_t              n;
+    int64_t             until;
+} statement;
+
+static llap_status read_once(ll_sql *db, const statement *s, row *r)
 {
-    llap_status st = ll_sql_start(db, text, param, n);
+    const ll_sql_value *const param = s->param;
+    llap_status               st = ll_sql_until(db, s->until);
+    if (st == LLAP_OK) st = ll_sql_start(db, s->text, param, s->n);
     for (const ll_sql_value *v = param; st == LLAP_OK && v != NULL;) {
         st = ll_sql_next(db, &v);
         if (st == LLAP_OK && v != NULL) st = take(db, r, v);
     }
-    return st == LLAP_OK ? give(r) : st;
+    if (st == LLAP_OK) st = give(r);
+    return st == LLAP_OK ? ll_sql_until(db, 0) : st;
 }
 
-static llap_status read_rows(ll_store *s, const char *text, const ll_sql_value *param, size_t n,
-                             ll_store_each each, void *user)
+static llap_status read_rows(ll_store *s, const statement *what, ll_store_each each, void *user)
 {
     row           r = { .each = each, .user = user, .place = -1 };
     ll_store_wait wait = ll_store_wait_begin(s);
@@ -109,7 +117,7 @@ static llap_status read_rows(ll_store *s, const char *text, const ll_sql_value *
         ll_sql_trouble why = LL_SQL_LOST;
         st = ll_store_reader(s, &db);
         if (st == LLAP_OK) {
-            st = read_once(db, text, param, n, &r);
+            st = read_once(db, what, &r);
             why = ll_sql_trouble_of(db);
         }
         ll_store_reader_back(s, db, st);
@@ -123,16 +131,17 @@ static llap_status read_rows(ll_store *s, const char *text, const ll_sql_value *
     return st;
 }
 
-llap_status ll_store_read(ll_store *s, const char *stream, const char *entity, int64_t from,
-                          int64_t to, ll_store_each each, void *user)
+llap_status ll_store_read(ll_store *s, const ll_store_range *what, ll_store_each each, void *user)
 {
-    llap_status st = ll_store_check_name("stream", stream, false);
+    const char *entity = what->entity;
+    llap_status st = ll_store_check_name("stream", what->stream, false);
     if (st == LLAP_OK && entity != NULL) st = ll_store_check_name("entity", entity, true);
     if (st != LLAP_OK) return st;
-    const ll_sql_value v[] = { ll_sql_text(stream), ll_sql_integer(from), ll_sql_integer(to),
+    const ll_sql_value v[] = { ll_sql_text(what->stream), ll_sql_integer(what->from),
+                               ll_sql_integer(what->to),
                                ll_sql_text(entity == NULL ? "" : entity) };
-    return entity == NULL ? read_rows(s, by_time, v, 3, each, user)
-                          : read_rows(s, of_entity, v, 4, each, user);
+    const statement    all = { by_time, v, 3, what->until }, one = { of_entity, v, 4, what->until };
+    return read_rows(s, entity == NULL ? &all : &one, each, user);
 }
 
 llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_store_each each,
@@ -141,7 +150,7 @@ llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_s
     const llap_status st = ll_store_check_name("stream", stream, false);
     if (st != LLAP_OK) return st;
     const ll_sql_value v[] = { ll_sql_text(stream), ll_sql_integer(after) };
-    return read_rows(s, by_number, v, 2, each, user);
+    return read_rows(s, &(statement){ by_number, v, 2, 0 }, each, user);
 }
 
 /* A row in which all is missing is one of the first variable, missing. */

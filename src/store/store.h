@@ -116,11 +116,16 @@ typedef struct ll_store_found {
  * reading and is the answer of the call. */
 typedef llap_status (*ll_store_each)(void *user, const ll_store_found *row);
 
-/* The rows of a stream with from <= time < to, by time, rows of one time in the order in which they
- * came; entity NULL: of all. A stream that is not there has none. Sees what is durable when it
- * begins. */
-llap_status ll_store_read(ll_store *s, const char *stream, const char *entity, int64_t from,
-                          int64_t to, ll_store_each each, void *user);
+typedef struct ll_store_range {
+    const char *stream, *entity; /* entity NULL: all */
+    int64_t     from, to;        /* from <= time < to */
+    int64_t     until; /* when reading ends, nanoseconds of CLOCK_MONOTONIC; 0: at the last row */
+} ll_store_range;
+
+/* The rows of a stream within it, by time, rows of one time in the order in which they came. A
+ * stream that is not there has none. Sees what is durable when it begins. LLAP_ECANCELLED: that
+ * time came first, whether or not there were rows. */
+llap_status ll_store_read(ll_store *s, const ll_store_range *what, ll_store_each each, void *user);
 
 /* The rows of the appends behind number `after`, in the order in which they came. */
 llap_status ll_store_replay(ll_store *s, const char *stream, int64_t after, ll_store_each each,

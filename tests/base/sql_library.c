@@ -50,6 +50,7 @@ static void constants_are_theirs(void **state)
         { LL_SQLITE_LOCKED, SQLITE_LOCKED },
         { LL_SQLITE_NOMEM, SQLITE_NOMEM },
         { LL_SQLITE_READONLY, SQLITE_READONLY },
+        { LL_SQLITE_INTERRUPT, SQLITE_INTERRUPT },
         { LL_SQLITE_IOERR, SQLITE_IOERR },
         { LL_SQLITE_CORRUPT, SQLITE_CORRUPT },
         { LL_SQLITE_FULL, SQLITE_FULL },

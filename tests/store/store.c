@@ -44,17 +44,18 @@ static void rows_come_back(void **state)
     assert_int_equal(put(s, "ward", NULL, "", INT64_MAX - 1, -0.0, DBL_TRUE_MIN), 3);
     assert_int_equal(put(s, "ward", "d", "Zürich ☃", INT64_MIN, NAN, NAN), 4);
     assert_int_equal(put(s, "other", "a", "bed 4", 100, 1, 2), 1);
-    CHECK_OK(ll_store_read(s, "ward", NULL, INT64_MIN, INT64_MAX, print, text));
+    CHECK_OK(
+        ll_store_read(s, &(ll_store_range){ "ward", NULL, INT64_MIN, INT64_MAX, 0 }, print, text));
     assert_string_equal(text, "4 Zürich ☃ -9223372036854775808\n"
                               "2 bed 5 90 pulse=0.10000000000000001 spo2=1.7976931348623157e+308\n"
                               "1 bed 4 100 pulse=71\n"
                               "3  9223372036854775806 pulse=0 spo2=4.9406564584124654e-324\n");
     *text = '\0';
-    CHECK_OK(ll_store_read(s, "ward", "bed 4", 0, 101, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "ward", "bed 4", 0, 101, 0 }, print, text));
     assert_string_equal(text, "1 bed 4 100 pulse=71\n");
     *text = '\0';
-    CHECK_OK(ll_store_read(s, "ward", "bed 4", 0, 100, print, text));
-    CHECK_OK(ll_store_read(s, "nobody", NULL, 0, 100, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "ward", "bed 4", 0, 100, 0 }, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "nobody", NULL, 0, 100, 0 }, print, text));
     assert_string_equal(text, "");
     CHECK_OK(ll_store_replay(s, "ward", 2, print, text));
     assert_string_equal(text, "3  9223372036854775806 pulse=0 spo2=4.9406564584124654e-324\n"
@@ -90,7 +91,7 @@ static void many_rows_at_once(void **state)
     }
     const ll_store_readings r = { "s", "k", names, NAMES, row, ROWS };
     CHECK_OK(ll_store_append(s, &r, NULL));
-    CHECK_OK(ll_store_read(s, "s", NULL, 5, 6, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "s", NULL, 5, 6, 0 }, print, text));
     assert_string_equal(text, wanted);
     ll_store_close(s);
 }
@@ -191,7 +192,7 @@ static void retention_deletes_what_is_old(void **state)
     assert_int_equal(removed, 6); /* rows of times 10 .. 40 */
     CHECK_OK(ll_store_retain(s, "w", 50, INT64_MAX, &removed));
     assert_int_equal(removed, 12); /* .. 120, and not 130, 140 */
-    CHECK_OK(ll_store_read(s, "w", NULL, INT64_MIN, 150, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "w", NULL, INT64_MIN, 150, 0 }, print, text));
     assert_string_equal(text, "13 e 130 pulse=13\n14 e 140 pulse=14 spo2=14\n");
     /* a clock that is ahead deletes nothing */
     (void)put(s, "w", NULL, "e", INT64_MAX, 1, 1);
@@ -264,6 +265,45 @@ static llap_status stop(void *user, const ll_store_found *f)
     return ++*(int *)user == 3 ? ll_fail(LLAP_ECANCELLED, "enough") : LLAP_OK;
 }
 
+static int64_t monotonic(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Also one that finds no row, and never would. */
+static void a_statement_ends_at_its_time(void **state)
+{
+    (void)state;
+    static const char   endless[] = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x % 9 + 1 "
+                                    "FROM c) SELECT COUNT(*) FROM c";
+    char                text[4096] = "";
+    const ll_sql_value *row;
+    ll_sql_url          u;
+    ll_sql             *db;
+    ll_store           *s = open_store();
+    (void)put(s, "w", NULL, "bed 4", 1, 1, 1);
+    const ll_store_range over = { "w", NULL, 0, 9, monotonic() },
+                         later = { "w", "bed 4", 0, 9, monotonic() + INT64_C(3600000000000) };
+    for (int i = 0; i < 2; i++)
+        CHECK_FAIL(ll_store_read(s, &over, print, text), LLAP_ECANCELLED, "time is over");
+    CHECK_OK(ll_store_read(s, &later, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "w", NULL, 0, 9, 0 }, print, text));
+    assert_string_equal(text, "1 bed 4 1 pulse=1 spo2=1\n1 bed 4 1 pulse=1 spo2=1\n");
+    ll_store_close(s);
+    CHECK_OK(on_server ? ll_sql_url_init(&u, server.url) : ll_sql_url_file(&u, store_url()));
+    CHECK_OK(ll_sql_open(&u, &(ll_sql_opts){ .wait_ms = 5000 }, &db));
+    CHECK_OK(ll_sql_until(db, monotonic() + 20000000));
+    llap_status st = ll_sql_start(db, endless, NULL, 0);
+    if (st == LLAP_OK) st = ll_sql_next(db, &row);
+    assert_int_equal(st, LLAP_ECANCELLED);
+    CHECK_OK(ll_sql_until(db, 0));
+    CHECK_OK(ll_sql_run(db, "SELECT 1", NULL, 0));
+    ll_sql_close(db);
+    ll_sql_url_deinit(&u);
+}
+
 static void a_reader_may_stop(void **state)
 {
     (void)state;
@@ -271,9 +311,10 @@ static void a_reader_may_stop(void **state)
     char      text[4096] = "";
     ll_store *s = open_store();
     for (int i = 0; i < 9; i++) (void)put(s, "w", NULL, "e", i, i, i);
-    assert_int_equal(ll_store_read(s, "w", NULL, 0, 9, stop, &n), LLAP_ECANCELLED);
+    assert_int_equal(ll_store_read(s, &(ll_store_range){ "w", NULL, 0, 9, 0 }, stop, &n),
+                     LLAP_ECANCELLED);
     assert_int_equal(n, 3);
-    CHECK_OK(ll_store_read(s, "w", NULL, 8, 9, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "w", NULL, 8, 9, 0 }, print, text));
     assert_string_equal(text, "9 e 8 pulse=8 spo2=8\n");
     ll_store_close(s);
 }
@@ -289,7 +330,7 @@ static void versions_follow_each_other(void **state)
     sql_in_store("DROP INDEX llap_readings_time");
     sql_in_store("UPDATE llap_schema SET version = 1");
     CHECK_OK(ll_store_open(store_url(), NULL, &s));
-    CHECK_OK(ll_store_read(s, "w", NULL, 0, 9, print, text));
+    CHECK_OK(ll_store_read(s, &(ll_store_range){ "w", NULL, 0, 9, 0 }, print, text));
     assert_string_equal(text, "1 e 1 pulse=2 spo2=3\n");
     ll_store_close(s);
     sql_in_store("DROP INDEX llap_readings_time"); /* which is there again */
@@ -351,7 +392,7 @@ static llap_status all_calls(void *user)
     if (st == LLAP_OK) st = ll_store_list(s, print_stream, text);
     if (st == LLAP_OK) st = ll_store_retain(s, "s", 1, INT64_MAX, NULL);
     *text = '\0';
-    if (st == LLAP_OK) st = ll_store_read(s, "s", NULL, 2, 3, print, text);
+    if (st == LLAP_OK) st = ll_store_read(s, &(ll_store_range){ "s", NULL, 2, 3, 0 }, print, text);
     ll_free(bytes);
     ll_store_close(s);
     return st;
@@ -376,6 +417,7 @@ int main(void)
         cmocka_unit_test(keys_are_forgotten_with_their_readings),
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(a_reader_may_stop),
+        cmocka_unit_test(a_statement_ends_at_its_time),
         cmocka_unit_test(versions_follow_each_other),
         cmocka_unit_test(two_new_streams_at_once),
         cmocka_unit_test(failing_allocations),

@@ -17,7 +17,8 @@ typedef struct ll_sql_driver {
     llap_status (*fill)(ll_sql *db, const ll_sql_table *t, ll_sql_more next, void *user);
     const char *begin;
     llap_status (*commit)(ll_sql *db);
-    bool (*rollback)(ll_sql *db); /* whether it could */
+    bool (*rollback)(ll_sql *db);     /* whether it could */
+    llap_status (*limit)(ll_sql *db); /* statements end at db->until from now on */
 } ll_sql_driver;
 
 extern const ll_sql_driver ll_sql_sqlite, ll_sql_postgres;
@@ -28,6 +29,7 @@ struct ll_sql {
     char                *target, *name;
     ll_sql_trouble       trouble;
     bool                 in_transaction, running; /* running: rows are being read */
+    int64_t              until;                   /* ll_sql_until; 0: no such time */
 
     ll_sql_value *row; /* [room] of the row read last */
     size_t        n_columns, room;
@@ -51,6 +53,11 @@ struct ll_sql {
 
 /* Room for the columns of a statement. */
 llap_status ll_sql_room(ll_sql *db, size_t n_columns);
+
+/* Nanoseconds until then, 0: it is over; INT64_MAX where there is no such time. */
+int64_t ll_sql_left(const ll_sql *db);
+/* LLAP_ECANCELLED: it is over. */
+llap_status ll_sql_fail_over(ll_sql *db);
 
 /* LLAP_EUNAVAILABLE with its reason; ": what" of many lines becomes one. */
 llap_status ll_sql_fail(ll_sql *db, ll_sql_trouble trouble, llap_status st, const char *what);

@@ -21,6 +21,7 @@ enum {
     LL_SQLITE_LOCKED = 6,
     LL_SQLITE_NOMEM = 7,
     LL_SQLITE_READONLY = 8,
+    LL_SQLITE_INTERRUPT = 9,
     LL_SQLITE_IOERR = 10,
     LL_SQLITE_CORRUPT = 11,
     LL_SQLITE_FULL = 13,
@@ -67,6 +68,7 @@ typedef int (*ll_sqlite_authorize)(void *, int, const char *, const char *, cons
     X(file_control,      int,             (sqlite3 *, const char *, int, void *))                  \
     X(get_autocommit,    int,             (sqlite3 *))                                             \
     X(set_authorizer,    int,             (sqlite3 *, ll_sqlite_authorize, void *))                \
+    X(progress_handler,  void,            (sqlite3 *, int, int (*)(void *), void *))                \
     X(prepare_v2,        int,             (sqlite3 *, const char *, int, sqlite3_stmt **, const char **)) \
     X(step,              int,             (sqlite3_stmt *))                                        \
     X(reset,             int,             (sqlite3_stmt *))                                        \

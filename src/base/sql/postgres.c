@@ -57,6 +57,7 @@ static llap_status fail(ll_sql *db, const PGresult *r)
     if (pq->status(db->server) != LL_PQ_CONNECTION_OK || state == NULL) return fail_connection(db);
     const char          *words = pq->resultErrorField(r, LL_PQ_DIAG_MESSAGE_PRIMARY);
     const ll_sql_trouble why = trouble_of(state);
+    if (strcmp(state, "57014") == 0 && ll_sql_left(db) == 0) return ll_sql_fail_over(db);
     return ll_sql_fail(db, db->o.reading && strcmp(state, "25006") == 0 ? LL_SQL_FINE : why,
                        strncmp(state, "XX", 2) == 0 ? LLAP_EFORMAT : LLAP_EINVAL,
                        words == NULL ? state : words);
@@ -383,6 +384,19 @@ static bool rollback(ll_sql *db)
     return command(db, "ROLLBACK", LL_PQ_COMMAND_OK, NULL) == LLAP_OK;
 }
 
+/* The server's clock begins with each statement, and may not be the first to say that it is over.
+ */
+static llap_status limit(ll_sql *db)
+{
+    char          text[64];
+    const int64_t left = ll_sql_left(db) / 1000000 + 2;
+    snprintf(text, sizeof text, "SET statement_timeout = %lld",
+             db->until == 0     ? 0LL
+             : left < INT32_MAX ? (long long)left
+                                : INT32_MAX);
+    return command(db, text, LL_PQ_COMMAND_OK, NULL);
+}
+
 const ll_sql_driver ll_sql_postgres = {
     .open = open_server,
     .close = close_server,
@@ -394,4 +408,5 @@ const ll_sql_driver ll_sql_postgres = {
     .begin = "BEGIN",
     .commit = commit,
     .rollback = rollback,
+    .limit = limit,
 };

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <time.h>
 
 llap_status ll_sql_room(ll_sql *db, size_t n_columns)
 {
@@ -73,6 +74,28 @@ ll_sql_trouble ll_sql_trouble_of(const ll_sql *db) { return db->trouble; }
 size_t         ll_sql_n_columns(const ll_sql *db) { return db->n_columns; }
 const char    *ll_sql_column(const ll_sql *db, size_t i) { return db->driver->column(db, i); }
 
+int64_t ll_sql_left(const ll_sql *db)
+{
+    struct timespec t;
+    if (db->until == 0) return INT64_MAX;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    const int64_t now = (int64_t)t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    return db->until > now ? db->until - now : 0;
+}
+
+llap_status ll_sql_fail_over(ll_sql *db)
+{
+    return ll_sql_fail(db, LL_SQL_FINE, LLAP_ECANCELLED, "the statement's time is over");
+}
+
+llap_status ll_sql_until(ll_sql *db, int64_t until)
+{
+    const int64_t before = db->until;
+    assert(!db->running);
+    db->until = until;
+    return until == before ? LLAP_OK : db->driver->limit(db);
+}
+
 llap_status ll_sql_start(ll_sql *db, const char *text, const ll_sql_value *param, size_t n)
 {
     assert(!db->running);
@@ -87,7 +110,8 @@ llap_status ll_sql_next(ll_sql *db, const ll_sql_value **row)
 {
     bool end = false;
     assert(db->running);
-    const llap_status st = db->driver->next(db, &end);
+    llap_status st = db->driver->next(db, &end);
+    if (st == LLAP_OK && ll_sql_left(db) == 0) st = ll_sql_fail_over(db);
     *row = st != LLAP_OK || end ? NULL : db->row;
     if (*row == NULL) ll_sql_finish(db);
     return st;

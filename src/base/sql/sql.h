@@ -92,6 +92,10 @@ const char    *ll_sql_name(const ll_sql *db);
 bool           ll_sql_is_sqlite(const ll_sql *db);
 ll_sql_trouble ll_sql_trouble_of(const ll_sql *db);
 
+/* Statements end with LLAP_ECANCELLED once it is that time of CLOCK_MONOTONIC, in nanoseconds, also
+ * those that find no row for long; 0: they take as long as they take. Between statements. */
+llap_status ll_sql_until(ll_sql *db, int64_t until);
+
 /* text is borrowed until the end of the rows; of a connection that is not for reading it has to
  * live as long as the connection, which keeps it prepared. param [n] is copied. */
 llap_status ll_sql_start(ll_sql *db, const char *text, const ll_sql_value *param, size_t n);

@@ -41,6 +41,8 @@ static llap_status fail(ll_sql *db)
         return ll_sql_fail(db, LL_SQL_FINE, LLAP_EFORMAT, words);
     case LL_SQLITE_AUTH:
         return ll_sql_fail(db, LL_SQL_FINE, LLAP_EINVAL, "expected a query that only reads");
+    case LL_SQLITE_INTERRUPT:
+        return ll_sql_fail_over(db);
     case LL_SQLITE_TOOBIG:
         return ll_sql_fail(db, LL_SQL_FINE, LLAP_ELIMIT, words);
     default:
@@ -271,6 +273,15 @@ static llap_status commit(ll_sql *db)
     return st;
 }
 
+static int is_over(void *user) { return ll_sql_left(user) == 0; }
+
+static llap_status limit(ll_sql *db)
+{
+    enum { STEPS = 1000 }; /* of its machine, between looks at the clock */
+    db->lite->progress_handler(db->file, db->until == 0 ? 0 : STEPS, is_over, db);
+    return LLAP_OK;
+}
+
 /* Some failures have rolled back by themselves. */
 static bool rollback(ll_sql *db)
 {
@@ -289,4 +300,5 @@ const ll_sql_driver ll_sql_sqlite = {
     .begin = "BEGIN IMMEDIATE",
     .commit = commit,
     .rollback = rollback,
+    .limit = limit,
 };
