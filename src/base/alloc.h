@@ -23,7 +23,7 @@ void  ll_free(void *p);                    /* NULL is fine */
 
 /* What this thread may have at a time, of blocks that it allocates from now on and has not freed:
  * one more fails as if memory were out. 0: no limit. Says whether the limit before it was met.
- * Blocks of other threads that work for this one do not count. */
+ * Blocks of other threads count where they have joined (account.h), and else do not. */
 bool ll_alloc_limit(int64_t n_bytes);
 
 /* For tests. Makes the n-th allocation from now on fail, once, in whichever thread it comes

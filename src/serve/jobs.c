@@ -1,6 +1,7 @@
 /* The list of jobs, the thread that works on them, and what is said of them. */
 #include "serve/jobs.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json/json.h"
@@ -85,7 +86,7 @@ static void work(ll_job *k)
     k->began = ll_now();
     k->state = LL_JOB_RUNS;
     (void)pthread_mutex_unlock(&k->lock);
-    (void)ll_alloc_limit(mb << 20);
+    (void)ll_alloc_limit_team(mb << 20);
     if (!atomic_load(&k->cancel)) st = ll_job_work(k);
     if (ll_alloc_limit(0) && st == LLAP_ENOMEM)
         st = ll_fail(LLAP_ELIMIT, "needs more than %lld MB of memory", (long long)mb);

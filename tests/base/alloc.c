@@ -1,6 +1,10 @@
 #include "check.h"
 
+#include "base/account.h"
 #include "base/arena.h"
+
+#include <omp.h>
+#include <pthread.h>
 
 static void blocks_are_zeroed_and_counted(void **state)
 {
@@ -95,6 +99,62 @@ static void a_limit_is_of_what_is_held(void **state)
     assert_false(ll_alloc_limit(0));
 }
 
+/* Each of a team takes blocks until one fails; all are held until all have. */
+static int blocks_of_team(size_t n_bytes, int most)
+{
+    enum { THREADS = 4, MOST = 64 };
+    char *p[THREADS][MOST] = { { NULL } };
+    int   n = 0;
+#pragma omp parallel num_threads(THREADS) reduction(+ : n)
+    {
+        char **of = p[omp_get_thread_num()];
+        for (int i = 0; i < most && (of[i] = ll_new(n_bytes, 1)) != NULL; i++) n++;
+#pragma omp barrier
+        for (int i = 0; i < most; i++) ll_free(of[i]);
+    }
+    return n;
+}
+
+static void a_team_has_one_limit(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 20; again++) {
+        assert_false(ll_alloc_limit_team(10 << 16));
+        const int n = blocks_of_team(1 << 16, 20);
+        assert_true(n == 9); /* each is a little larger than asked for */
+        assert_true(ll_alloc_limit(0));
+    }
+    assert_int_equal(blocks_of_team(1 << 16, 20) % 20, 0);
+}
+
+static void *take_three(void *user)
+{
+    static const size_t each = 1 << 16;
+    ll_alloc_account_join(user);
+    char      *p[3] = { ll_new(each, 1), ll_new(each, 1), ll_new(each, 1) };
+    const bool all = p[0] != NULL && p[1] != NULL && p[2] != NULL;
+    for (int i = 0; i < 3; i++) ll_free(p[i]);
+    return all ? user : NULL;
+}
+
+static void a_thread_may_join(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void     *all = NULL;
+    assert_null(ll_alloc_account_of());
+    (void)ll_alloc_limit(4 << 16);
+    char *mine = ll_new(2 << 16, 1);
+    for (int i = 0; i < 2; i++) { /* with what this one has it is too much, alone it is not */
+        assert_int_equal(pthread_create(&thread, NULL, take_three, ll_alloc_account_of()), 0);
+        assert_int_equal(pthread_join(thread, &all), 0);
+        assert_true((all == NULL) == (i == 0));
+        ll_free(mine);
+        mine = NULL;
+    }
+    assert_true(ll_alloc_limit(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +162,8 @@ int main(void)
         cmocka_unit_test(overflow_is_out_of_memory),
         cmocka_unit_test(a_failed_grow_keeps_the_block),
         cmocka_unit_test(a_limit_is_of_what_is_held),
+        cmocka_unit_test(a_team_has_one_limit),
+        cmocka_unit_test(a_thread_may_join),
         cmocka_unit_test(arena_blocks_are_zeroed_aligned_and_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

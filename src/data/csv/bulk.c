@@ -1,5 +1,6 @@
 #include "data/csv/bulk.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/csv/marks.h"
@@ -27,6 +28,7 @@ typedef struct part {
     float               *value; /* [n_rows,r->n_row] */
     int64_t              suspects, grouped;
     bool                 no_memory;
+    ll_alloc_account    *account; /* of the reader's thread */
     ll_csv_field         field[FIELDS];
     ll_number_memory     memory;
 } part;
@@ -119,6 +121,12 @@ static void merge_clock(ll_clock *c, const ll_clock *from)
     c->mixed = c->mixed || from->mixed;
 }
 
+static void *help(void *user)
+{
+    ll_alloc_account_join(((part *)user)->account);
+    return read_part(user);
+}
+
 /* The rows of a part into the builder, then what it left over, one by one. */
 static llap_status take_part(ll_csv_reader *r, part *q)
 {
@@ -170,8 +178,10 @@ static llap_status read_round(ll_csv_reader *r, part *parts, int n_threads, char
     n_parts = divide(r, parts, n_parts, text, n);
     pthread_t thread[MOST_THREADS];
     bool      started[MOST_THREADS] = { false };
-    for (int k = 1; k < n_parts; k++)
-        started[k] = pthread_create(&thread[k], NULL, read_part, &parts[k]) == 0;
+    for (int k = 1; k < n_parts; k++) {
+        parts[k].account = ll_alloc_account_of();
+        started[k] = pthread_create(&thread[k], NULL, help, &parts[k]) == 0;
+    }
     (void)read_part(&parts[0]);
     bool no_memory = parts[0].no_memory;
     for (int k = 1; k < n_parts; k++) {

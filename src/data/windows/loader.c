@@ -1,5 +1,6 @@
 #include "data/windows/loader.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
@@ -29,6 +30,7 @@ struct ll_loader {
     pthread_cond_t         wanted, made;
     pthread_t             *thread;
     int                    n_threads;
+    ll_alloc_account      *account; /* of who hired them */
     /* under lock: */
     int64_t next;  /* number that a maker takes next */
     int64_t used;  /* batches that the caller is done with */
@@ -74,6 +76,7 @@ static llap_status make(const ll_loader *l, int64_t k, slot *s)
 static void *maker(void *arg)
 {
     ll_loader *l = arg;
+    ll_alloc_account_join(l->account);
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
         if (l->next >= l->n_batches || l->next >= l->used + l->n_slots) {
@@ -176,6 +179,7 @@ void ll_loader_destroy(ll_loader *l)
 /* As many makers as there can be; with none the caller makes the batches. */
 static void hire(ll_loader *l)
 {
+    l->account = ll_alloc_account_of();
     while (l->n_threads < l->o.threads &&
            pthread_create(&l->thread[l->n_threads], NULL, maker, l) == 0)
         l->n_threads++;
