@@ -3,24 +3,23 @@
 #include "base/text.h"
 #include "predict/tables/answer.h"
 
-/* Numbers of the file: ticks through their unit. */
-static llap_status put_time(ll_request *r, const llap_answer_columns *v, const char *name,
-                            const int64_t *time, ll_ipc_column *out)
+llap_status ll_columns_time(ll_request *r, const llap_time_axis *axis, const char *name,
+                            const int64_t *time, int64_t n, ll_ipc_column *out)
 {
     *out = (ll_ipc_column){
-        .name = name, .kind = LL_IPC_INSTANT, .zone = v->axis.zone, .cell = time, .stride = 1
+        .name = name, .kind = LL_IPC_INSTANT, .zone = axis->zone, .cell = time, .stride = 1
     };
-    if (v->axis.kind != LLAP_TIME_NUMBER) return LLAP_OK;
-    double *number = ll_arena_new(&r->arena, (size_t)v->n_rows, sizeof *number);
+    if (axis->kind != LLAP_TIME_NUMBER) return LLAP_OK;
+    double *number = ll_arena_new(&r->arena, (size_t)n, sizeof *number);
     if (number == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < v->n_rows; i++) number[i] = (double)time[i] / (double)v->axis.unit_ns;
+    for (int64_t i = 0; i < n; i++) number[i] = (double)time[i] / (double)axis->unit_ns;
     out->kind = LL_IPC_NUMBER;
     out->cell = number;
     return LLAP_OK;
 }
 
-static ll_ipc_column words(const char *name, const int32_t *place, const char *const *text,
-                           int64_t n_texts)
+ll_ipc_column ll_columns_words(const char *name, const int32_t *place, const char *const *text,
+                               int64_t n_texts)
 {
     return (ll_ipc_column){ .name = name,
                             .kind = LL_IPC_WORD,
@@ -73,10 +72,12 @@ llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns 
     out->column = ll_arena_new(&r->arena, BESIDE + (size_t)v->n_numbers, sizeof *out->column);
     if (out->column == NULL) return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
-    out->column[out->n++] = words("entity", v->entity, v->entities, v->n_entities);
-    if (v->is_backtest) st = put_time(r, v, "origin", v->origin, &out->column[out->n++]);
-    if (st == LLAP_OK) st = put_time(r, v, "time", v->time, &out->column[out->n++]);
-    out->column[out->n++] = words("variable", v->variable, v->variables, v->n_variables);
+    out->column[out->n++] = ll_columns_words("entity", v->entity, v->entities, v->n_entities);
+    if (v->is_backtest)
+        st = ll_columns_time(r, &v->axis, "origin", v->origin, v->n_rows, &out->column[out->n++]);
+    if (st == LLAP_OK)
+        st = ll_columns_time(r, &v->axis, "time", v->time, v->n_rows, &out->column[out->n++]);
+    out->column[out->n++] = ll_columns_words("variable", v->variable, v->variables, v->n_variables);
     if (v->is_imputation)
         out->column[out->n++] = (ll_ipc_column){
             .name = "observed", .kind = LL_IPC_FLAG, .cell = v->observed, .stride = 1

@@ -13,7 +13,12 @@ typedef struct ll_table_columns {
     int64_t        n_rows;
 } ll_table_columns;
 
-llap_status ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns *out);
+/* A column of times; of a file's numbers: ticks through their unit. */
+llap_status   ll_columns_time(ll_request *r, const llap_time_axis *axis, const char *name,
+                              const int64_t *time, int64_t n, ll_ipc_column *out);
+ll_ipc_column ll_columns_words(const char *name, const int32_t *place, const char *const *text,
+                               int64_t n_texts);
+llap_status   ll_columns_of(ll_request *r, const llap_answer *a, ll_table_columns *out);
 
 /* As a stream of Arrow. */
 llap_status ll_reply_arrow(ll_request *r, const llap_answer *a);

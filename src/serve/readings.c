@@ -1,16 +1,10 @@
-/* Readings that arrive, and what there was. */
+/* Readings that arrive. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/text.h"
-#include "data/clock.h"
-#include "predict/tables/answer.h"
-#include "predict/tables/times.h"
 #include "serve/streams.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static llap_status no_store(void)
@@ -150,135 +144,5 @@ llap_status ll_answer_readings(ll_request *r)
     }
     if (st == LLAP_OK) st = append(r, k, p);
     llap_panel_destroy(p);
-    return st;
-}
-
-/* ---- history ---- */
-
-typedef struct history {
-    FILE                  *f;
-    const ll_clock_writer *clock;
-    bool                   csv;
-    int64_t                n, most;
-    bool                   more;
-} history;
-
-static void put_json_string(FILE *f, const char *s)
-{
-    ll_json_writer w = { 0 };
-    char          *text = NULL;
-    size_t         n = 0;
-    ll_json_put_string(&w, NULL, s);
-    if (ll_json_finish(&w, &text, &n) == LLAP_OK) fwrite(text, 1, n, f);
-    else fputs("\"\"", f);
-    ll_free(text);
-}
-
-static llap_status put_found(void *user, const ll_store_found *found)
-{
-    history          *h = user;
-    char              time[LL_TIMEFMT_TEXT_MAX + 1];
-    size_t            n_time = 0;
-    const llap_status st = ll_clock_write(h->clock, found->time, time, &n_time);
-    if (st != LLAP_OK) return st;
-    for (int64_t i = 0; i < found->n; i++, h->n++) {
-        if (h->n >= h->most) {
-            h->more = true;
-            return LLAP_ECANCELLED; /* enough */
-        }
-        if (h->csv) {
-            ll_csv_put_field(h->f, found->entity);
-            fprintf(h->f, ",%.*s,", (int)n_time, time);
-            ll_csv_put_field(h->f, found->variable[i]);
-            fprintf(h->f, ",%.9g\n", found->value[i]);
-            continue;
-        }
-        fprintf(h->f, "%s{\"entity\":", h->n > 0 ? ",\n" : "");
-        put_json_string(h->f, found->entity);
-        fprintf(h->f, ",\"time\":\"%.*s\",\"variable\":", (int)n_time, time);
-        put_json_string(h->f, found->variable[i]);
-        fprintf(h->f, ",\"value\":%.9g}", found->value[i]);
-    }
-    return LLAP_OK;
-}
-
-static llap_status read_time(const ll_axis *axis, const ll_request *r, const char *name,
-                             int64_t *out)
-{
-    const char *text = ll_request_argument(r, name);
-    if (text == NULL) return LLAP_OK;
-    const llap_status st = ll_axis_time_read(axis, text, strlen(text), out);
-    return st == LLAP_OK ? st : ll_fail_in(LLAP_EOPTION, "%s", name);
-}
-
-static llap_status read_most(const ll_request *r, int64_t *most)
-{
-    const char *text = ll_request_argument(r, "limit");
-    char       *end = NULL;
-    *most = 10000;
-    if (text == NULL) return LLAP_OK;
-    *most = strtoll(text, &end, 10);
-    return *text != '\0' && *end == '\0' && *most >= 1 && *most <= 1000000
-               ? LLAP_OK
-               : ll_fail(LLAP_EOPTION, "limit: expected a number in 1..1000000, found '%s'",
-                         ll_text_show(text).text);
-}
-
-static llap_status write_history(ll_request *r, const ll_live *k, const ll_axis *axis, history *h)
-{
-    ll_clock_writer clock;
-    const char     *entity = ll_request_argument(r, "entity");
-    int64_t         from = INT64_MIN, to = INT64_MAX;
-    llap_status     st = read_most(r, &h->most);
-    if (st == LLAP_OK && h->most > LL_LARGE_ROWS) st = ll_request_large(r);
-    if (st == LLAP_OK) st = read_time(axis, r, "from", &from);
-    if (st == LLAP_OK) st = read_time(axis, r, "to", &to);
-    if (st == LLAP_OK) st = ll_clock_writer_init(&clock, axis);
-    if (st != LLAP_OK) return st;
-    h->clock = &clock;
-    fputs(h->csv ? "entity,time,variable,value\n" : "[", h->f);
-    const ll_store_range what = { k->name, entity, from, to, r->deadline };
-    st = ll_store_read(r->server->streams->store, &what, put_found, h);
-    if (st == LLAP_ECANCELLED && h->more) st = LLAP_OK;
-    if (!h->csv) fputs("]\n", h->f);
-    ll_clock_writer_deinit(&clock);
-    return st;
-}
-
-/* Its strings are the request's: the stream may be made anew meanwhile. */
-static llap_status copy_axis(ll_request *r, const ll_axis *from, ll_axis *to)
-{
-    *to = *from;
-    to->zone = ll_arena_strndup(&r->arena, from->zone, strlen(from->zone));
-    to->format = ll_arena_strndup(&r->arena, from->format, strlen(from->format));
-    to->unit = ll_arena_strndup(&r->arena, from->unit, strlen(from->unit));
-    return to->zone == NULL || to->format == NULL || to->unit == NULL ? LLAP_ENOMEM : LLAP_OK;
-}
-
-llap_status ll_answer_history(ll_request *r)
-{
-    llap_status st;
-    ll_axis     axis = { 0 };
-    char       *bytes = NULL, *text = NULL;
-    size_t      n = 0;
-    history     h = { .csv = ll_accepts(r->accept, r->route->gives) == 1 };
-    ll_live    *k = ll_live_of(r, &st);
-    if (st == LLAP_OK) st = ll_query_read(r, &(ll_asked){ 0 });
-    if (st == LLAP_OK) {
-        (void)pthread_mutex_lock(&k->lock);
-        st = ll_live_settle(k, 0);
-        if (st == LLAP_OK) st = copy_axis(r, &k->s->axis, &axis);
-        (void)pthread_mutex_unlock(&k->lock);
-    }
-    if (st == LLAP_OK && (h.f = open_memstream(&bytes, &n)) == NULL)
-        st = ll_fail(LLAP_ENOMEM, "out of memory");
-    if (h.f != NULL) {
-        st = write_history(r, k, &axis, &h);
-        if (fclose(h.f) != 0 && st == LLAP_OK) st = ll_fail(LLAP_ENOMEM, "out of memory");
-    }
-    if (st == LLAP_OK && (text = ll_strndup(bytes, n)) == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK)
-        ll_reply_take(r, 200, h.csv ? "text/csv; charset=utf-8" : "application/json", text, n);
-    free(bytes);
     return st;
 }

@@ -5,7 +5,6 @@
 #include <llapdiff/detect.h>
 
 static const char *const json[] = { "application/json", NULL };
-static const char *const json_or_csv[] = { "application/json", "text/csv", NULL };
 static const char *const answers[] = { "application/json", "text/csv", LL_TYPE_ARROW, NULL };
 static const char *const tables[] = { "text/csv", "application/json", LL_TYPE_ARROW, NULL };
 static const char *const json_or_text[] = { "application/json", "text/plain", NULL };
@@ -175,7 +174,7 @@ const ll_route ll_routes[] = {
     { .method = "GET", .path = "/v1/streams/{stream}/forecast", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_stream_forecast,
       .id = "stream_forecast", .summary = "what comes next", .gives = answers, .schema = ROWS, .parameters = { { llap_forecast_options, ahead } } },
     { .method = "GET", .path = "/v1/streams/{stream}/history", .right = LL_RIGHT_READ, .where = LL_BY_WRITER, .run = ll_answer_history, .id = "history",
-      .summary = "the readings, by time", .gives = json_or_csv, .schema = ROWS, .own = past },
+      .summary = "the readings, by time", .gives = answers, .schema = ROWS, .own = past },
     { .method = "GET", .path = "/v1/streams/{stream}/events", .right = LL_RIGHT_READ, .run = ll_answer_events, .id = "events",
       .summary = "server-sent events: alarm when one begins and ends, forecast when readings came", .gives = events, .own = listening },
     { .method = "POST", .path = "/v1/inspect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_inspect, .id = "inspect",

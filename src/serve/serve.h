@@ -13,7 +13,7 @@
  *   ask.c          forecast, impute, detect
  *   columns.h      answers by columns: Arrow streams, tensors (tensors.c)
  *   plain.c        health, metrics, lists, the page
- *   streams.h      readings that arrive: streams.c, readings.c, live.c
+ *   streams.h      readings that arrive: streams.c, readings.c, live.c; what there was: history.c
  *   sets.h         data that is held by a name: sets.c
  *   charts.h       what charts are drawn of: charts.c, fans.c, decimate.h
  *   jobs.h         training and scoring: jobs.c, job_work.c

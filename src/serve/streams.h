@@ -89,6 +89,8 @@ llap_status ll_live_make(llap_server *s, const char *name, const char *model, ll
 llap_status ll_live_settle(ll_live *k, int64_t number);
 /* The rows that are held, copied under the lock, and its model. Caller owns both. */
 llap_status ll_live_copy(ll_live *k, llap_panel **p, ll_served **m);
+/* Locked, and settled: how its times are read and written, in memory of the request. */
+llap_status ll_live_axis(ll_request *r, const ll_live *k, ll_axis *to);
 /* Locked: keeps its state in the store. */
 llap_status ll_live_save(ll_live *k);
 

@@ -2,6 +2,8 @@
  * What is in them is what CSV has. */
 #include "world.h"
 
+#include <math.h>
+
 #define ARROW "application/vnd.apache.arrow.stream"
 
 static const char *const forecasting = "/v1/models/air/forecast?horizon=2h&quantiles=0.1,0.9";
@@ -39,12 +41,12 @@ static void arrow_comes_in(void **state)
     llap_server_stop(s);
 }
 
-/* An answer as a panel of its means. */
-static llap_panel *means_of(reply r)
+/* An answer as a panel of the column of that name. */
+static llap_panel *column_of(reply r, const char *name)
 {
     llap_panel          *p = NULL;
     const llap_read_opts how = { .form = LLAP_TABLE_LONG,
-                                 .value = "mean",
+                                 .value = name,
                                  .codes = LLAP_READ_CODES_KEEP };
     if (r.status != 200) fail_msg("found %d: %s", r.status, r.body);
     CHECK_OK(llap_panel_read_memory("data", r.body, r.n, &how, &p));
@@ -60,8 +62,8 @@ static void arrow_goes_out(void **state)
     llap_server             *s = serve((llap_serve_opts){ 0 });
     const int                port = llap_server_port(s);
     for (int i = 0; i < 2; i++) {
-        llap_panel *found = means_of(post_csv(port, paths[i], ARROW)),
-                   *wanted = means_of(post_csv(port, paths[i], "text/csv"));
+        llap_panel *found = column_of(post_csv(port, paths[i], ARROW), "mean"),
+                   *wanted = column_of(post_csv(port, paths[i], "text/csv"), "mean");
         const llap_panel_columns *f = llap_panel_view(found), *c = llap_panel_view(wanted);
         assert_int_equal(f->n_entities, c->n_entities);
         assert_int_equal(f->n_rows, c->n_rows);
@@ -71,6 +73,54 @@ static void arrow_goes_out(void **state)
         llap_panel_destroy(found);
         llap_panel_destroy(wanted);
     }
+    llap_server_stop(s);
+}
+
+static reply history(int port, const char *query, const char *accept)
+{
+    char path[128], header[128];
+    snprintf(path, sizeof path, "/v1/streams/ward/history?%s", query);
+    snprintf(header, sizeof header, "Accept: %s\r\n", accept);
+    return ask(port, "GET", path, header, NULL, 0);
+}
+
+/* Rows that came in any order, of entities and variables in any order. */
+static void history_in_each_form(void **state)
+{
+    (void)state;
+    static const char        sent[] = "who,when,v0,other\nb,2024-01-01T03:00:00Z,1.5,-7\n"
+                                      "a,2024-01-01T01:00:00Z,,0.1\nb,2024-01-01T01:00:00Z,3e-9,\n"
+                                      "\"a \"\"1\"\"\",2024-01-01T02:00:00Z,-0.25,8\n";
+    static const char *const queries[] = { "", "entity=b", "limit=3", "from=2024-01-01T02:00:00Z" };
+    llap_server             *s = serve((llap_serve_opts){ .store = in_folder("formats.db") });
+    const int                port = llap_server_port(s);
+    check_reply(ask(port, "POST", "/v1/streams/ward/readings?entity=who&time=when",
+                    "Content-Type: text/csv\r\n", sent, sizeof sent - 1),
+                200, NULL);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        llap_panel *found = column_of(history(port, queries[i], ARROW), "value"),
+                   *wanted = column_of(history(port, queries[i], "text/csv"), "value");
+        const llap_panel_columns *f = llap_panel_view(found), *c = llap_panel_view(wanted);
+        assert_int_equal(f->n_entities, c->n_entities);
+        assert_int_equal(f->n_variables, c->n_variables);
+        assert_int_equal(f->n_rows, c->n_rows);
+        assert_memory_equal(f->time, c->time, (size_t)c->n_rows * sizeof *c->time);
+        for (int64_t e = 0; e < c->n_entities; e++)
+            assert_string_equal(f->entities[e], c->entities[e]);
+        for (int64_t k = 0; k < c->n_rows * c->n_variables; k++)
+            assert_true(f->value[k] == c->value[k] || (isnan(f->value[k]) && isnan(c->value[k])));
+        llap_panel_destroy(found);
+        llap_panel_destroy(wanted);
+    }
+    check_reply(history(port, "limit=2", "application/json"), 200,
+                "[{\"entity\":\"a\",\"time\":\"2024-01-01T01:00:00Z\",\"variable\":\"other\","
+                "\"value\":0.100000001},\n{\"entity\":\"b\"");
+    check_reply(history(port, "entity=a%20%221%22", "application/json"), 200,
+                "\"entity\":\"a \\\"1\\\"\"");
+    reply r = history(port, "entity=none", ARROW); /* a schema and no row */
+    assert_int_equal(r.status, 200);
+    assert_true(r.n > 8 && memcmp(r.body, "\377\377\377\377", 4) == 0);
+    forget_reply(&r);
     llap_server_stop(s);
 }
 
@@ -174,9 +224,8 @@ static void what_the_protocol_tells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrow_comes_in),
-        cmocka_unit_test(arrow_goes_out),
-        cmocka_unit_test(tensors),
+        cmocka_unit_test(arrow_comes_in),          cmocka_unit_test(arrow_goes_out),
+        cmocka_unit_test(history_in_each_form),    cmocka_unit_test(tensors),
         cmocka_unit_test(what_the_protocol_tells),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
