@@ -263,8 +263,8 @@ llap_status ll_answer_history(ll_request *r)
     ll_live    *k = ll_live_of(r, &st);
     history     h = { .r = r, .axis = &axis, .as = (form)ll_accepts(r->accept, r->route->gives) };
     if (st == LLAP_OK) st = ll_query_read(r, &(ll_asked){ 0 });
+    if (st == LLAP_OK) st = ll_live_lock(k);
     if (st == LLAP_OK) {
-        (void)pthread_mutex_lock(&k->lock);
         st = ll_live_settle(k, 0);
         if (st == LLAP_OK) st = ll_live_axis(r, k, &axis);
         (void)pthread_mutex_unlock(&k->lock);

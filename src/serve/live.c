@@ -13,8 +13,9 @@ enum { EVENTS_MAX = 4 << 20, SIGN_OF_LIFE_S = 15, ENTITIES_MAX = 50 };
 
 llap_status ll_live_copy(ll_live *k, llap_panel **p, ll_served **m)
 {
-    (void)pthread_mutex_lock(&k->lock);
-    llap_status st = ll_live_settle(k, 0);
+    llap_status st = ll_live_lock(k);
+    if (st != LLAP_OK) return st;
+    st = ll_live_settle(k, 0);
     if (st == LLAP_OK) st = llap_stream_panel(k->s, NULL, p);
     if (st == LLAP_OK) *m = ll_models_get(&k->server->models, k->model_name);
     if (st == LLAP_OK && *m != k->model) { /* replaced in between: that of the stream */
@@ -48,18 +49,24 @@ llap_status ll_answer_stream_forecast(ll_request *r)
 
 /* ---- lists ---- */
 
-/* Locked. */
-static void put_stream(ll_json_writer *w, const ll_live *k)
+/* One that is being made anew has a name. */
+static void put_stream(ll_json_writer *w, ll_live *k)
 {
     llap_stream_counts c = { 0 };
-    if (k->s != NULL) llap_stream_count(k->s, &c);
     ll_json_open(w, NULL, '{');
     ll_json_put_string(w, "name", k->name);
+    if (ll_live_lock(k) != LLAP_OK) {
+        ll_json_put_bool(w, "ready", false);
+        ll_json_close(w, '}');
+        return;
+    }
+    if (k->s != NULL) llap_stream_count(k->s, &c);
     ll_json_put_string(w, "model", k->model_name);
     ll_json_put_bool(w, "ready", k->s != NULL);
     ll_json_put_int(w, "appends", k->taken);
     ll_json_put_int(w, "entities", c.entities);
     ll_json_put_int(w, "rows", c.rows);
+    (void)pthread_mutex_unlock(&k->lock);
     ll_json_close(w, '}');
 }
 
@@ -84,11 +91,7 @@ llap_status ll_answer_streams(ll_request *r)
         k = all->first;
         (void)pthread_mutex_unlock(&all->lock);
     }
-    for (; k != NULL; k = k->next) {
-        (void)pthread_mutex_lock(&k->lock);
-        put_stream(&w, k);
-        (void)pthread_mutex_unlock(&k->lock);
-    }
+    for (; k != NULL; k = k->next) put_stream(&w, k);
     ll_json_close(&w, ']');
     ll_json_close(&w, '}');
     return put_text(r, 200, &w);
@@ -100,9 +103,7 @@ llap_status ll_answer_stream(ll_request *r)
     ll_json_writer w = { 0 };
     ll_live       *k = ll_live_of(r, &st);
     if (st != LLAP_OK) return st;
-    (void)pthread_mutex_lock(&k->lock);
     put_stream(&w, k);
-    (void)pthread_mutex_unlock(&k->lock);
     return put_text(r, 200, &w);
 }
 

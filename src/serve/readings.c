@@ -113,10 +113,12 @@ static llap_status append(ll_request *r, ll_live *k, const llap_panel *p)
     ll_free(all.value);
     if (st != LLAP_OK) return st;
     /* It is durable; whether the stream of the library takes it now or later is no matter. */
-    (void)pthread_mutex_lock(&k->lock);
-    if (ll_live_settle(k, got.number) != LLAP_OK)
-        ll_journal(r->server, LLAP_LOG_WARNING, "stream", "%s: %s", k->name, llap_error_detail());
-    (void)pthread_mutex_unlock(&k->lock);
+    if (ll_live_lock(k) == LLAP_OK) {
+        if (ll_live_settle(k, got.number) != LLAP_OK)
+            ll_journal(r->server, LLAP_LOG_WARNING, "stream", "%s: %s", k->name,
+                       llap_error_detail());
+        (void)pthread_mutex_unlock(&k->lock);
+    }
     return put_receipt(r, &got, p->n_rows);
 }
 
@@ -136,8 +138,8 @@ llap_status ll_answer_readings(ll_request *r)
     if (st == LLAP_OK) st = ll_body_read(r, &(ll_asked){ { &how } }, &how, &p);
     ll_served_release(m);
     if (st == LLAP_OK) st = ll_live_make(r->server, r->name, model, &k);
+    if (st == LLAP_OK) st = ll_live_lock(k);
     if (st == LLAP_OK) {
-        (void)pthread_mutex_lock(&k->lock);
         st = ll_live_settle(k, 0);
         if (st == LLAP_OK) st = check_panel(k, p);
         (void)pthread_mutex_unlock(&k->lock);

@@ -254,6 +254,18 @@ ll_live *ll_live_find(llap_server *s, const char *name)
     return k;
 }
 
+llap_status ll_live_lock(ll_live *k)
+{
+    enum { SECONDS = 2 };
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SECONDS;
+    return pthread_mutex_timedlock(&k->lock, &until) == 0
+               ? LLAP_OK
+               : ll_fail(LLAP_EUNAVAILABLE, "stream '%s' is being made anew of its readings",
+                         k->name);
+}
+
 static ll_live *first_of(llap_server *s)
 {
     (void)pthread_mutex_lock(&s->streams->lock);
@@ -334,7 +346,8 @@ llap_status ll_live_model(llap_server *s, const char *name, const char *model, l
         *out = usual_model(s, name, model);
         return LLAP_OK;
     }
-    (void)pthread_mutex_lock(&k->lock);
+    st = ll_live_lock(k);
+    if (st != LLAP_OK) return st;
     *out = ll_models_get(&s->models, k->model_name);
     (void)pthread_mutex_unlock(&k->lock);
     return LLAP_OK;

@@ -79,6 +79,9 @@ void ll_streams_stop(llap_server *s); /* NULL streams are fine */
 /* The stream of the path; NULL and *st where there is none. */
 ll_live *ll_live_of(ll_request *r, llap_status *st);
 ll_live *ll_live_find(llap_server *s, const char *name); /* NULL: none */
+/* Locks it. LLAP_EUNAVAILABLE: it has been locked for long, because it is being made anew of all
+ * its readings: who asks about it does not keep a thread from who asks about others. */
+llap_status ll_live_lock(ll_live *k);
 /* The model of the stream, or which a new one of that name would be of; *out NULL: none. Caller
  * owns *out (ll_served_release). */
 llap_status ll_live_model(llap_server *s, const char *name, const char *model, ll_served **out);
