@@ -55,10 +55,12 @@ export class SeriesChart {
     if (this.graph && this.box.clientWidth > 0) this.graph.resize();
   }
 
-  /* document: of the whole series; fan: {quantiles, fans: [..]} or null. */
-  set(document, fan) {
+  /* document: of the whole series; fan: {quantiles, fans: [..]} or null; part: its newest rows, where they are there already. */
+  set(document, fan, part = null) {
     this.document = document;
-    this.whole = this.detail = document.series[0];
+    this.whole = document.series[0];
+    this.detail = part || this.whole;
+    this.detailWidth = part ? part.last - part.first : 0;
     this.fan = fan && fan.fans.length ? { ...fan.fans[0], quantiles: fan.quantiles } : null;
     this.toForecast.hidden = !this.fan;
     const ends = this.fan ? this.fan.time.concat(this.fan.origin) : [];
@@ -83,6 +85,14 @@ export class SeriesChart {
     for (const handle of this.box.querySelectorAll('img')) handle.alt = ''; /* for the mouse alone */
     if (this.fan) this.showForecast();
     else this.show(this.first, this.last);
+  }
+
+  /* More of the series than was known: what is looked at stays. */
+  widen(whole) {
+    if (this.detail === this.whole) this.detailWidth = this.last - this.first;
+    this.whole = whole;
+    this.first = Math.min(this.first, whole.first);
+    this.draw();
   }
 
   parts() {

@@ -8,7 +8,17 @@ import { colours, drawSeries, valueRange } from './fan.js';
  * more than a tenth of the time is spent on it. */
 const ALARMS_KEPT = 100, POINTS = 240, PAUSE = 900, AGAIN = 5000, SHARE = 10;
 
+const OVERVIEW = 1600; /* points of all that the store has of a series */
+
 const keyOf = s => `${s.entity}\n${s.variable}`;
+
+/* The overview, and the rows that came since it was fetched. */
+function withNewest(overview, newest) {
+  const p = overview.points, q = newest.points, end = p.time.length ? p.time[p.time.length - 1] : -Infinity;
+  const fresh = [...q.time.keys()].filter(i => q.time[i] > end), and = (column, more) => column.concat(fresh.map(i => more[i]));
+  const band = p.low && { low: and(p.low, q.low || q.mean), high: and(p.high, q.high || q.mean) };
+  return { ...overview, last: newest.last, points: { exact: p.exact && q.exact, time: and(p.time, q.time), mean: and(p.mean, q.mean), ...band } };
+}
 
 export class LiveView {
   constructor(app, root) {
@@ -160,12 +170,19 @@ export class LiveView {
     if (!this.chart || this.largeKey !== this.chosen) {
       this.chart?.destroy();
       this.largeKey = this.chosen;
-      const { entity, variable } = t.series;
-      this.chart = new SeriesChart((from, to, points) => json(address(`/v1/streams/${this.name}/chart`, { entity, variable, from, to, points })));
+      const { entity, variable } = t.series, path = `/v1/streams/${this.name}/history/chart`;
+      const part = (from, to, points) => json(address(path, { entity, variable, from, to, points })), chart = (this.chart = new SeriesChart(part));
+      this.overview = null;
+      part(null, null, OVERVIEW).then(found => {
+        if (chart !== this.chart) return;
+        this.overview = found.series[0];
+        chart.widen(withNewest(this.overview, t.series));
+      }).catch(e => this.app.complain(e));
       const close = el('button', { type: 'button', class: 'quiet', onclick: () => { this.chart.destroy(); this.chart = this.chosen = null; fill(this.large); } }, 'Close');
       fill(this.large, el('section', { class: 'card', 'aria-label': `${entity} ${variable}` }, el('div', { class: 'row' }, el('h2', {}, `${entity} · ${variable}`), close), this.chart.node));
     } else if (this.chart.from !== undefined && this.moved()) return; /* somebody looks at a part of it */
-    this.chart.set({ ...this.chartDocument, series: [t.series] }, t.fan && { quantiles: t.fan.quantiles, fans: [t.fan] });
+    const whole = this.overview ? withNewest(this.overview, t.series) : t.series;
+    this.chart.set({ ...this.chartDocument, series: [whole] }, t.fan && { quantiles: t.fan.quantiles, fans: [t.fan] }, t.series);
     this.shown = [this.chart.from, this.chart.to];
     if (focus) this.chart.box.focus();
   }

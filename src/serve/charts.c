@@ -39,19 +39,19 @@ void ll_charts_put_number(ll_json_writer *w, double v)
 
 llap_status ll_charts_read_time(const ll_request *r, const char *name, const ll_axis *a, int64_t *t)
 {
-    const char  *text = ll_request_argument(r, name);
-    char        *end = NULL;
-    const double unit = a->kind == LL_AXIS_CALENDAR ? 1e6 : (double)a->unit_ns;
+    const char   *text = ll_request_argument(r, name);
+    char         *end = NULL;
+    const int64_t unit = a->kind == LL_AXIS_CALENDAR ? 1000000 : a->unit_ns;
     if (text == NULL) return LLAP_OK;
-    const double v = strtod(text, &end) * unit;
-    if (*text == '\0' || *end != '\0' || !(fabs(v) < 9.2e18))
+    const double v = strtod(text, &end), whole = floor(v);
+    if (*text == '\0' || *end != '\0' || !(fabs(v) * (double)unit < 9.1e18))
         return ll_fail(LLAP_EOPTION, "%s: expected a number as the answer has them, found '%s'",
                        name, ll_text_show(text).text);
-    *t = (int64_t)v;
+    *t = (int64_t)whole * unit + (int64_t)((v - whole) * (double)unit); /* whole ones exactly */
     return LLAP_OK;
 }
 
-static llap_status read_points(const ll_request *r, int64_t *points)
+llap_status ll_charts_read_points(const ll_request *r, int64_t *points)
 {
     const char *text = ll_request_argument(r, "points");
     char       *end = NULL;
@@ -97,7 +97,7 @@ static llap_status choose(const ll_request *r, const llap_panel *p, chosen *c)
     if (c->from > c->to) c->from = c->to = 0;
     llap_status st = ll_charts_read_time(r, "from", &p->axis, &c->from);
     if (st == LLAP_OK) st = ll_charts_read_time(r, "to", &p->axis, &c->to);
-    if (st == LLAP_OK) st = read_points(r, &c->points);
+    if (st == LLAP_OK) st = ll_charts_read_points(r, &c->points);
     if (st == LLAP_OK && c->from > c->to) st = ll_fail(LLAP_EOPTION, "from: later than to");
     return st;
 }
@@ -123,8 +123,8 @@ static void put_column(ll_json_writer *w, const char *key, const ll_decimated *d
     ll_json_close(w, ']');
 }
 
-static void put_points(ll_json_writer *w, const char *key, const ll_axis *a, ll_decimated *d,
-                       bool band)
+void ll_charts_put_points(ll_json_writer *w, const char *key, const ll_axis *a, ll_decimated *d,
+                          bool band)
 {
     ll_decimate_end(d);
     ll_json_open(w, key, '{');
@@ -153,7 +153,7 @@ static llap_status put_measured(ll_json_writer *w, const chosen *c, int64_t e, i
         const double y = ll_panel_observed(p, i, v) ? (double)p->value[i * p->n_vars + v] : NAN;
         ll_decimate_add(&d, p->time[i], y, y, y);
     }
-    if (st == LLAP_OK) put_points(w, "points", &p->axis, &d, false);
+    if (st == LLAP_OK) ll_charts_put_points(w, "points", &p->axis, &d, false);
     ll_decimate_deinit(&d);
     return st;
 }
@@ -238,7 +238,7 @@ static llap_status put_filled(ll_json_writer *w, const chosen *c, int64_t v,
             else ll_decimate_add(&d, a->time[i], y[1], y[0], y[2]);
         }
     }
-    put_points(w, "filled", &c->p->axis, &d, true);
+    ll_charts_put_points(w, "filled", &c->p->axis, &d, true);
     ll_decimate_deinit(&d);
     return LLAP_OK;
 }

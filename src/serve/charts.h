@@ -4,6 +4,7 @@
 #define LL_SERVE_CHARTS_H
 
 #include "base/json/json.h"
+#include "serve/decimate.h"
 #include "serve/sets.h"
 
 double ll_charts_time(const ll_axis *a, int64_t t);
@@ -14,6 +15,10 @@ void ll_charts_put_number(ll_json_writer *w, double v);
 /* The parameter of that name, where there is one; else *t stays. */
 llap_status ll_charts_read_time(const ll_request *r, const char *name, const ll_axis *a,
                                 int64_t *t);
+llap_status ll_charts_read_points(const ll_request *r, int64_t *points);
+/* Times, means and, of stretches and with a band, least and greatest values; ends d. */
+void ll_charts_put_points(ll_json_writer *w, const char *key, const ll_axis *a, ll_decimated *d,
+                          bool band);
 /* The entity as a list of names with * and ?; NULL, all, where it would be read as another. */
 const char *ll_charts_only(const char *entity);
 /* Ends the text; it is the answer where st says so. */

@@ -53,6 +53,18 @@ static const ll_own_parameter past[] = {
       "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000000}" },
     { NULL, NULL, NULL },
 };
+#define TEXT255 "{\"type\":\"string\",\"maxLength\":255}"
+#define TEXT64 "{\"type\":\"string\",\"maxLength\":64}"
+#define NUMBER "{\"type\":\"number\"}"
+static const ll_own_parameter past_chart[] = {
+    { "entity", "of this one (default: the only one)", TEXT255 },
+    { "variable", "this one (default: the only one)", TEXT255 },
+    { "from", "where it begins, a number as the answer has them", NUMBER },
+    { "to", "where it ends", NUMBER },
+    { "points", "further rows become the least, mean and greatest of a stretch (default: 800)",
+      "{\"type\":\"integer\",\"minimum\":1,\"maximum\":10000}" },
+    { NULL, NULL, NULL },
+};
 static const ll_own_parameter listening[] = {
     { "forecasts", "false: alarms alone", "{\"type\":\"boolean\"}" },
     { NULL, NULL, NULL },
@@ -67,9 +79,6 @@ static const char *const training[] = {
 static const char *const scoring[] = { "part", "stride", "by",      "bootstrap", "units",
                                        "seed", "season", "samples", "only",      NULL };
 static const char *const fanning[] = { "horizon", "step", "quantiles", "samples", "seed", NULL };
-#define TEXT255 "{\"type\":\"string\",\"maxLength\":255}"
-#define TEXT64 "{\"type\":\"string\",\"maxLength\":64}"
-#define NUMBER "{\"type\":\"number\"}"
 static const ll_own_parameter with_data[] = {
     { "data", "the data set", TEXT64 },
     { NULL, NULL, NULL },
@@ -175,6 +184,8 @@ const ll_route ll_routes[] = {
       .id = "stream_forecast", .summary = "what comes next", .gives = answers, .schema = ROWS, .parameters = { { llap_forecast_options, ahead } } },
     { .method = "GET", .path = "/v1/streams/{stream}/history", .right = LL_RIGHT_READ, .where = LL_BY_WRITER, .run = ll_answer_history, .id = "history",
       .summary = "the readings, by time", .gives = answers, .schema = ROWS, .own = past },
+    { .method = "GET", .path = "/v1/streams/{stream}/history/chart", .right = LL_RIGHT_READ, .where = LL_BY_WRITER, .run = ll_answer_history_chart,
+      .id = "history_chart", .summary = "all stored readings of a series, as the chart of a data set", .gives = json, .schema = OBJECT, .own = past_chart },
     { .method = "GET", .path = "/v1/streams/{stream}/events", .right = LL_RIGHT_READ, .run = ll_answer_events, .id = "events",
       .summary = "server-sent events: alarm when one begins and ends, forecast when readings came", .gives = events, .own = listening },
     { .method = "POST", .path = "/v1/inspect", .right = LL_RIGHT_READ, .where = LL_BY_WORKER, .run = ll_answer_inspect, .id = "inspect",

@@ -15,7 +15,7 @@
  *   plain.c        health, metrics, lists, the page
  *   streams.h      readings that arrive: streams.c, readings.c, live.c; what there was: history.c
  *   sets.h         data that is held by a name: sets.c
- *   charts.h       what charts are drawn of: charts.c, fans.c, decimate.h
+ *   charts.h       what charts are drawn of: charts.c, fans.c, history_chart.c, decimate.h
  *   jobs.h         training and scoring: jobs.c, job_work.c
  *   feed.h         readings from an MQTT broker
  *   journal.c      log lines and counters

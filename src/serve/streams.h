@@ -112,6 +112,7 @@ llap_status ll_answer_stream(ll_request *r);
 llap_status ll_answer_readings(ll_request *r);
 llap_status ll_answer_stream_forecast(ll_request *r);
 llap_status ll_answer_history(ll_request *r);
+llap_status ll_answer_history_chart(ll_request *r);
 llap_status ll_answer_events(ll_request *r);
 
 #endif

@@ -268,6 +268,21 @@ def watches(person, server, token):
     person.press("Enlarge s2 level")
     person.shown("#view-live .chart")
     person.picture("live")
+    held = server.ask("GET", "/v1/streams/stations/chart?entity=s2")["series"][0]["first"]
+    stored = server.ask("GET", "/v1/streams/stations/history/chart?entity=s2")["series"][0]
+    assert stored["first"] == 1717200000000 < held and stored["rows"] == 512, (held, stored["rows"])
+
+    def all_of_it():
+        person.press("Show everything", "#view-live")
+        return window_of(person, "live")[0] == stored["first"]
+    person.wait("what the store has", all_of_it)
+    for _ in range(4):
+        person.press("Zoom in", "#view-live")
+    near = window_of(person, "live")
+    assert stored["first"] < near[0] < near[1] < held, "behind what the stream holds"
+    person.wait("single rows", lambda: window_of(person, "live")[2])
+    person.wait("the chart", lambda: painted(person, "#view-live .chart canvas"))
+    person.picture("live-history")
     person.quiet()
 
 

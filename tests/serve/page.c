@@ -226,6 +226,50 @@ static void fills_and_fans_are_those_of_the_library(void **state)
     llap_server_stop(s);
 }
 
+/* What the store has is drawn as the data set of the same rows is. */
+static void charts_reach_back(void **state)
+{
+    (void)state;
+    static double time[4000], all[4000];
+    const char   *past = "/v1/streams/ward/history/chart?entity=s001&variable=v0",
+               *data = "/v1/data/air/chart?entity=s001&variable=v0";
+    llap_server *s = serve((llap_serve_opts){ .store = in_folder("page.db") });
+    const int    port = llap_server_port(s);
+    char         path[2][256];
+    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
+    check_reply(ask(port, "POST", "/v1/streams/ward/readings", csv_type, w.csv, w.n_csv), 200,
+                NULL);
+    for (int points = 4; points < 4000; points *= 10) {
+        snprintf(path[0], sizeof path[0], "%s&points=%d", past, points);
+        snprintf(path[1], sizeof path[1], "%s&points=%d", data, points);
+        reply found = get(port, path[0]), wanted = get(port, path[1]);
+        if (found.status != 200) fail_msg("found %d: %s", found.status, found.body);
+        assert_string_equal(strstr(found.body, "\"rows\""), strstr(wanted.body, "\"rows\""));
+        forget_reply(&found);
+        forget_reply(&wanted);
+    }
+    reply        r = get(port, "/v1/streams/ward/history/chart?entity=s001&points=4000");
+    const size_t n = numbers(r.body, "time", all, 4000), from = n / 3, to = n / 2;
+    forget_reply(&r);
+    assert_true(n > 200);
+    snprintf(path[0], sizeof path[0], "%s&from=%.17g&to=%.17g", past, all[from] - 0.5,
+             all[to] + 0.5); /* a double has no nanoseconds of a year */
+    r = get(port, path[0]);
+    assert_int_equal(numbers(r.body, "time", time, 4000), to - from + 1);
+    assert_memory_equal(time, all + from, (to - from + 1) * sizeof *time);
+    forget_reply(&r);
+    r = get(port, "/v1/streams/ward/chart?entity=s001&points=4000"); /* what forecasts look at */
+    assert_true(numbers(r.body, "time", time, 4000) < n && time[0] > all[0]);
+    forget_reply(&r);
+    check_reply(get(port, "/v1/streams/ward/history/chart"), 400, "entity: there are several");
+    check_reply(get(port, "/v1/streams/ward/history/chart?entity=s009"), 404, "no entity");
+    check_reply(get(port, "/v1/streams/ward/history/chart?entity=s001&variable=x"), 404, "'x'");
+    check_reply(get(port, "/v1/streams/ward/history/chart?entity=s001&from=2&to=1"), 400, "from");
+    check_reply(get(port, "/v1/streams/ward/history/chart?entity=s001&points=0"), 400, "points");
+    check_reply(get(port, "/v1/streams/none/history/chart"), 404, "no stream");
+    llap_server_stop(s);
+}
+
 typedef struct asker {
     int         port, wrong;
     const char *path[2], *want[2];
@@ -283,6 +327,7 @@ int main(void)
         cmocka_unit_test(data_is_bounded),
         cmocka_unit_test(charts_are_the_data),
         cmocka_unit_test(fills_and_fans_are_those_of_the_library),
+        cmocka_unit_test(charts_reach_back),
         cmocka_unit_test(many_look_at_filled_gaps),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
