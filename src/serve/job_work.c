@@ -27,11 +27,13 @@ static llap_status make(ll_request *r, bool trains, ll_job **out)
     k->server = r->server;
     k->right = r->route->right;
     k->log = ll_journal_log(r->server);
+    k->trains = trains;
     snprintf(k->model, sizeof k->model, "%s", r->name);
     llap_status st = keep_arguments(r, k);
     if (st == LLAP_OK)
         st = ll_query_read(r, &(ll_asked){ { trains ? (void *)&k->train : &k->evaluate } });
     if (st == LLAP_OK) st = ll_set_of(r, ll_request_argument(r, "data"), &k->set);
+    if (st == LLAP_OK) snprintf(k->data, sizeof k->data, "%s", k->set->name);
     return st;
 }
 
@@ -88,4 +90,4 @@ static llap_status evaluate(ll_job *k)
     return st;
 }
 
-llap_status ll_job_work(ll_job *k) { return k->trainer != NULL ? train(k) : evaluate(k); }
+llap_status ll_job_work(ll_job *k) { return k->trains ? train(k) : evaluate(k); }

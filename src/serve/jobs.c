@@ -7,6 +7,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +19,26 @@ static const int64_t second = INT64_C(1000000000);
 
 /* ---- one job ---- */
 
+/* Lets go of what it worked with. */
+static void let_go(ll_job *k)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    llap_trainer *trainer = k->trainer;
+    ll_served    *scored = k->scored;
+    ll_set       *set = k->set;
+    k->trainer = NULL;
+    k->scored = NULL;
+    k->set = NULL;
+    (void)pthread_mutex_unlock(&k->lock);
+    llap_trainer_destroy(trainer);
+    ll_served_release(scored);
+    ll_set_release(set);
+}
+
 void ll_job_release(ll_job *k)
 {
     if (k == NULL || atomic_fetch_sub(&k->holders, 1) > 1) return;
-    llap_trainer_destroy(k->trainer);
-    ll_served_release(k->scored);
-    ll_set_release(k->set);
+    let_go(k);
     ll_arena_deinit(&k->text);
     (void)pthread_mutex_destroy(&k->lock);
     ll_free(k->result);
@@ -56,10 +71,11 @@ static int report(void *user, const llap_progress_event *e)
 
 llap_progress ll_job_progress(ll_job *k) { return (llap_progress){ .report = report, .user = k }; }
 
-static void end(ll_job *k, llap_status st)
+/* Locked. */
+static void close_with(ll_job *k, llap_status st)
 {
     const llap_server *s = k->server;
-    (void)pthread_mutex_lock(&k->lock);
+    assert(!is_over(k->state));
     k->ended = ll_now();
     k->status = st;
     k->state = st == LLAP_OK ? LL_JOB_DONE : LL_JOB_FAILED;
@@ -73,26 +89,54 @@ static void end(ll_job *k, llap_status st)
                  (long long)s->o.max_job_seconds);
     }
     k->detail[ll_utf8_prefix(k->detail, strlen(k->detail))] = '\0';
+}
+
+static void end(ll_job *k, llap_status st)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    close_with(k, st);
     (void)pthread_mutex_unlock(&k->lock);
+    let_go(k);
+}
+
+/* One that waits is over at once, one that runs at its next report. */
+static void cancel(ll_job *k)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    atomic_store(&k->cancel, true);
+    const bool waits = k->state == LL_JOB_WAITS;
+    if (waits) close_with(k, LLAP_ECANCELLED);
+    else if (k->trainer != NULL) llap_trainer_stop(k->trainer);
+    (void)pthread_mutex_unlock(&k->lock);
+    if (waits) let_go(k);
 }
 
 /* ---- the thread ---- */
 
+/* false: it was cancelled in between. */
+static bool begin(ll_job *k)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    const bool waits = k->state == LL_JOB_WAITS;
+    if (waits) {
+        k->began = ll_now();
+        k->state = LL_JOB_RUNS;
+    }
+    (void)pthread_mutex_unlock(&k->lock);
+    return waits;
+}
+
 static void work(ll_job *k)
 {
     const int64_t mb = k->server->o.max_memory;
-    llap_status   st = LLAP_ECANCELLED;
-    (void)pthread_mutex_lock(&k->lock);
-    k->began = ll_now();
-    k->state = LL_JOB_RUNS;
-    (void)pthread_mutex_unlock(&k->lock);
+    if (!begin(k)) return;
     (void)ll_alloc_limit_team(mb << 20);
-    if (!atomic_load(&k->cancel)) st = ll_job_work(k);
+    llap_status st = ll_job_work(k);
     if (ll_alloc_limit(0) && st == LLAP_ENOMEM)
         st = ll_fail(LLAP_ELIMIT, "needs more than %lld MB of memory", (long long)mb);
     end(k, st);
     ll_journal(k->server, LLAP_LOG_INFO, "job", "%s %s of '%s' with '%s': %s", k->number,
-               k->trainer != NULL ? "training" : "scoring", k->model, k->set->name,
+               k->trains ? "training" : "scoring", k->model, k->data,
                st == LLAP_OK ? "done" : k->detail);
 }
 
@@ -235,9 +279,9 @@ static void put_job(ll_json_writer *w, ll_job *k)
     const int64_t until = k->ended != 0 ? k->ended : ll_now();
     ll_json_open(w, NULL, '{');
     ll_json_put_string(w, "job", k->number);
-    ll_json_put_string(w, "does", k->trainer != NULL ? "train" : "evaluate");
+    ll_json_put_string(w, "does", k->trains ? "train" : "evaluate");
     ll_json_put_string(w, "model", k->model);
-    ll_json_put_string(w, "data", k->set->name);
+    ll_json_put_string(w, "data", k->data);
     ll_json_put_string(w, "state", word[k->state]);
     ll_json_put_string(w, "stage", k->stage);
     ll_json_put_int(w, "done", k->done);
@@ -299,7 +343,6 @@ llap_status ll_answer_job_result(ll_request *r)
     return LLAP_OK;
 }
 
-/* One that waits is over at once, one that runs at its next report. */
 llap_status ll_answer_delete_job(ll_request *r)
 {
     ll_job     *k = NULL;
@@ -309,8 +352,7 @@ llap_status ll_answer_delete_job(ll_request *r)
     if (r->right < k->right) {
         ll_reply_problem(r, 403, LLAP_OK, "this needs a token with the right admin");
     } else {
-        atomic_store(&k->cancel, true);
-        if (k->trainer != NULL && state_of(k) == LL_JOB_RUNS) llap_trainer_stop(k->trainer);
+        cancel(k);
         st = reply_job(r, 200, k);
     }
     ll_job_release(k);

@@ -20,18 +20,22 @@ typedef struct ll_job {
     llap_server   *server;
     atomic_int     holders;
     atomic_bool    cancel;
-    char           number[24], model[LL_NAME_MAX + 1];
-    ll_right       right; /* who may cancel it */
-    ll_set        *set;
-    ll_arena       text; /* of the options */
+    char           number[24], model[LL_NAME_MAX + 1], data[LL_NAME_MAX + 1];
+    bool           trains; /* else it scores */
+    ll_right       right;  /* who may cancel it */
+    ll_arena       text;   /* of the options */
 
     llap_train_opts    train;
-    llap_trainer      *trainer; /* NULL: it scores */
     llap_evaluate_opts evaluate;
-    ll_served         *scored;
     llap_log           log;
 
-    pthread_mutex_t lock; /* of the next ones */
+    /* What it works with; NULL once it is over, so that what is kept of it is small. Of its thread
+     * while it runs. */
+    ll_set       *set;
+    llap_trainer *trainer;
+    ll_served    *scored;
+
+    pthread_mutex_t lock; /* of the next ones, and of what it works with when it begins and ends */
     ll_job_state    state;
     char            stage[64], note[128], unit[16];
     int64_t         done, total;

@@ -16,6 +16,11 @@
 void ll_set_release(ll_set *k)
 {
     if (k == NULL || atomic_fetch_sub(&k->holders, 1) > 1) return;
+    if (k->of != NULL) {
+        (void)pthread_mutex_lock(&k->of->lock);
+        k->of->n_bytes -= (int64_t)k->n_bytes;
+        (void)pthread_mutex_unlock(&k->of->lock);
+    }
     llap_answer_destroy(k->filled);
     llap_panel_destroy(k->panel);
     (void)pthread_mutex_destroy(&k->filling);
@@ -50,8 +55,10 @@ static llap_status put(llap_server *s, ll_set *k, bool *replaced)
     llap_status     st = LLAP_OK;
     const int64_t   most = s->o.max_memory << 20;
     (void)pthread_mutex_lock(&all->lock);
-    const size_t  i = place(all, k->name);
-    const int64_t before = i < all->n ? (int64_t)all->set[i]->n_bytes : 0;
+    const size_t i = place(all, k->name);
+    /* of one that a job still uses nothing is given back */
+    const bool    unused = i < all->n && atomic_load(&all->set[i]->holders) == 1;
+    const int64_t before = unused ? (int64_t)all->set[i]->n_bytes : 0;
     if (i == LL_SETS_MAX)
         st = ll_fail(LLAP_ELIMIT, "there are %d data sets already: remove one", LL_SETS_MAX);
     else if (all->n_bytes - before + (int64_t)k->n_bytes > most)
@@ -62,7 +69,8 @@ static llap_status put(llap_server *s, ll_set *k, bool *replaced)
         gone = *replaced ? all->set[i] : NULL;
         all->set[i] = k;
         all->n += !*replaced;
-        all->n_bytes += (int64_t)k->n_bytes - before;
+        all->n_bytes += (int64_t)k->n_bytes;
+        k->of = all;
     }
     (void)pthread_mutex_unlock(&all->lock);
     ll_set_release(st == LLAP_OK ? gone : k);
@@ -77,7 +85,6 @@ static bool take_away(llap_server *s, const char *name)
     const size_t i = place(all, name);
     if (i < all->n) {
         gone = all->set[i];
-        all->n_bytes -= (int64_t)gone->n_bytes;
         all->set[i] = all->set[--all->n];
     }
     (void)pthread_mutex_unlock(&all->lock);

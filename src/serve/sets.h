@@ -8,12 +8,13 @@
 
 /* Shared by the requests and jobs that use it: it lasts until the last of them lets go. */
 typedef struct ll_set {
-    char        name[LL_NAME_MAX + 1];
-    llap_panel *panel;
-    size_t      n_bytes;
-    char       *about; /* what it is like, JSON */
-    atomic_int  holders;
-    int64_t     usual_gap; /* between rows, ticks; 0: unknown */
+    char            name[LL_NAME_MAX + 1];
+    llap_panel     *panel;
+    size_t          n_bytes;
+    struct ll_sets *of;    /* whose n_bytes has its bytes until it is gone; NULL: not yet any's */
+    char           *about; /* what it is like, JSON */
+    atomic_int      holders;
+    int64_t         usual_gap; /* between rows, ticks; 0: unknown */
 
     pthread_mutex_t filling;   /* of the gaps that were filled last, for the next part of a chart */
     uint64_t        filled_by; /* the model's hash */
@@ -27,7 +28,7 @@ struct ll_sets {
     pthread_mutex_t lock;
     ll_set         *set[LL_SETS_MAX];
     size_t          n;
-    int64_t         n_bytes;
+    int64_t         n_bytes; /* of these, and of those that were replaced and are still used */
 };
 
 llap_status ll_sets_start(llap_server *s);

@@ -140,7 +140,7 @@ static void jobs_are_cancelled(void **state)
     check_reply(ask(port, "DELETE", "/v1/jobs/1", read_only, NULL, 0), 403, "right");
     check_reply(ask(port, "DELETE", "/v1/jobs/1", writer, NULL, 0), 403, "admin");
     check_reply(ask(port, "DELETE", "/v1/jobs/3", writer, NULL, 0), 200, NULL);
-    check_reply(as_page(s, "DELETE", "/v1/jobs/2"), 200, NULL);
+    check_reply(as_page(s, "DELETE", "/v1/jobs/2"), 200, "\"state\":\"cancelled\""); /* it waits */
     check_reply(ask(port, "DELETE", "/v1/jobs/1", admin, NULL, 0), 200, NULL);
     for (int job = 1; job <= 3; job++) {
         char path[32];
@@ -182,6 +182,54 @@ static void jobs_are_bounded(void **state)
     llap_server_stop(s);
 }
 
+/* Some 8 MB of a panel. */
+static char *wide_csv(size_t *n)
+{
+    enum { COLUMNS = 20, ROWS = 100000 };
+    char *csv = malloc(ROWS * (2 * COLUMNS + 16) + 1000), *to = csv + sprintf(csv, "time");
+    for (int v = 0; v < COLUMNS; v++) to += sprintf(to, ",v%d", v);
+    for (int r = 0; r < ROWS; r++) {
+        to += sprintf(to, "\n%d", r);
+        for (int v = 0; v < COLUMNS; v++) to = memcpy(to, ",1", 2), to += 2;
+    }
+    *n = (size_t)(to - csv);
+    return csv;
+}
+
+/* Data that was removed while a job uses it counts until the job is over, and no longer. */
+static void what_jobs_hold_counts(void **state)
+{
+    (void)state;
+    size_t       n;
+    char        *csv = wide_csv(&n), path[32];
+    llap_server *s = serve((llap_serve_opts){ .page = 1, .max_memory = 64 });
+    const int    port = llap_server_port(s);
+    int          status = 201, k = 0;
+    check_reply(put_data(port, "/v1/data/air"), 201, NULL);
+    while (status == 201 && k < 60) {
+        snprintf(path, sizeof path, "/v1/data/d%d", k++);
+        reply r = ask(port, "PUT", path, csv_type, csv, n);
+        status = r.status;
+        forget_reply(&r);
+    }
+    assert_int_equal(status, 413);
+    check_reply(as_page(s, "POST", endless), 202, NULL);
+    check_reply(as_page(s, "POST", "/v1/models/air/evaluate?data=d0"), 202, "\"job\":\"2\"");
+    check_reply(ask(port, "DELETE", "/v1/data/d0", "", NULL, 0), 204, NULL);
+    check_reply(ask(port, "PUT", "/v1/data/d0", csv_type, csv, n), 413, "data sets would take");
+    check_reply(as_page(s, "DELETE", "/v1/jobs/1"), 200, NULL);
+    check_reply(as_page(s, "DELETE", "/v1/jobs/2"), 200, NULL);
+    for (status = 413; status == 413;) {
+        reply r = ask(port, "PUT", "/v1/data/d0", csv_type, csv, n);
+        status = r.status;
+        forget_reply(&r);
+    }
+    assert_int_equal(status, 201);
+    check_reply(get(port, "/v1/jobs/2"), 200, "\"data\":\"d0\"");
+    free(csv);
+    llap_server_stop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +237,7 @@ int main(void)
         cmocka_unit_test(jobs_that_cannot_be),
         cmocka_unit_test(jobs_are_cancelled),
         cmocka_unit_test(jobs_are_bounded),
+        cmocka_unit_test(what_jobs_hold_counts),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }
