@@ -12,7 +12,7 @@
 typedef struct watch_options {
     llap_detect_opts ask;
     llap_read_opts   read;
-    const char      *history, *state;
+    const char      *history, *state, *mqtt;
     int              fail, clock;
 } watch_options;
 
@@ -21,6 +21,7 @@ typedef struct watch_options {
 static const llap_option own[] = {
     CLI_OWN(FILE, history, "rows that came before: what is usual is learnt from them"),
     CLI_OWN(FILE, state, "go on from this file, and leave it for the next time"),
+    CLI_OWN(TEXT, mqtt, "rows are messages of a broker: mqtt://HOST/ward/#, until a signal ends it"),
     CLI_OWN(FLAG, clock, "times are those of this computer's clock: who is silent is known while no line comes"),
     CLI_OWN(FLAG, fail, "exit with 4 where there were alarms"),
     CLI_OWN_END,
@@ -29,6 +30,7 @@ static const llap_option own[] = {
 static const cli_row rows[] = {
     { .option = "history", .arg = "DATA" },
     { .option = "state" },
+    { .option = "mqtt", .arg = "URL" },
     { .table = llap_detect_options, .option = "rate", .letter = 'r', .arg = "SHARE" },
     { .table = llap_detect_options, .option = "join", .name = "alarm-gap", .arg = "ROWS" },
     { .table = llap_detect_options, .option = "late", .arg = "DURATION" },
@@ -39,7 +41,7 @@ static const cli_row rows[] = {
 };
 /* clang-format on */
 
-enum { WAIT_MS = 500, SAVE_EVERY_S = 60, ROOM = 1 << 16, LINE_MOST = 2 << 20 };
+enum { WAIT_MS = 500, PAUSE_MS = 2000, SAVE_EVERY_S = 60, ROOM = 1 << 16, LINE_MOST = 2 << 20 };
 
 /* What a run looks at. */
 typedef struct watcher {
@@ -47,8 +49,9 @@ typedef struct watcher {
     const watch_options *o;
     llap_stream         *s;
     llap_stream_lines   *lines;
+    llap_broker         *broker; /* NULL: rows are lines */
     int64_t              newest; /* of all entities */
-    bool                 any, good, alarms;
+    bool                 any, good, alarms, away; /* away: it was said that the broker is */
     int64_t              bad;
     time_t               saved;
 } watcher;
@@ -172,6 +175,46 @@ static llap_status read_all(watcher *w, int fd, const char *name)
     return st;
 }
 
+/* ---- messages ---- */
+
+static llap_status wait_for_broker(watcher *w)
+{
+    if (!w->away) fprintf(stderr, "llapdiff watch: %s: trying again\n", llap_error_detail());
+    w->away = true;
+    for (int ms = 0; ms < PAUSE_MS && !cli_stop_asked(); ms += 100)
+        (void)nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+    return LLAP_OK;
+}
+
+/* What came is acknowledged when its alarms are printed and its rows are kept. */
+static llap_status take_messages(watcher *w)
+{
+    int64_t     n = 0;
+    llap_status st = llap_broker_take(w->broker, WAIT_MS, &n);
+    if (st == LLAP_EUNAVAILABLE) return wait_for_broker(w);
+    if (st == LLAP_OK) w->away = false;
+    if (st == LLAP_OK && n == 0) return on_idle(w);
+    if (st == LLAP_OK) st = tick(w);
+    if (st == LLAP_OK) st = print_alarms(w);
+    if (st == LLAP_OK) st = save(w, true);
+    if (st == LLAP_OK) st = llap_broker_acknowledge(w->broker);
+    return st == LLAP_EUNAVAILABLE ? wait_for_broker(w) : st;
+}
+
+static llap_status read_broker(watcher *w)
+{
+    llap_broker_counts c;
+    llap_status        st =
+        llap_broker_open(w->s, w->o->mqtt, w->o->state, &w->common->log, &w->broker);
+    while (st == LLAP_OK && !cli_stop_asked()) st = take_messages(w);
+    if (w->broker == NULL) return st;
+    llap_broker_count(w->broker, &c);
+    if (c.refused > 0 && !w->common->quiet)
+        fprintf(stderr, "%lld messages were no rows and were passed over\n", (long long)c.refused);
+    llap_broker_close(w->broker);
+    return st;
+}
+
 /* No further run comes that rows could wait for. */
 static llap_status settle(watcher *w)
 {
@@ -229,12 +272,14 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model *model = NULL;
     int         fd = STDIN_FILENO;
     llap_status st = cli_spare("watch", w.o->state, n, operands);
+    if (st == LLAP_OK && w.o->mqtt != NULL && n > 1)
+        st = cli_usage("watch", "--mqtt: rows come from the broker, not from '%s'", operands[1]);
     cli_catch_signals();
     if (st == LLAP_OK) st = llap_model_load(operands[0], &model);
     if (st == LLAP_OK && strcmp(name, "-") != 0) st = open_file(name, &fd);
     if (st == LLAP_OK) st = begin(&w, model);
     if (st == LLAP_OK) st = llap_stream_lines_create(w.s, &w.o->read, &w.lines);
-    if (st == LLAP_OK) st = read_all(&w, fd, name);
+    if (st == LLAP_OK) st = w.o->mqtt != NULL ? read_broker(&w) : read_all(&w, fd, name);
     if (st == LLAP_OK && w.o->state == NULL) st = settle(&w);
     if (st == LLAP_OK) st = save(&w, true);
     if (w.bad > 0 && !common->quiet)
@@ -261,6 +306,9 @@ const cli_command cmd_watch = {
         "judged at the end. With --state nothing is lost between one run and the next,\n"
         "which goes on where it ended, and rows that wait do so until then.\n"
         "Lines that are no rows are said and passed over.\n"
+        "With --mqtt rows are messages of a broker, as llapdiff serve takes them\n"
+        "(docs/serve.md), acknowledged when their alarms are printed and, with --state,\n"
+        "their rows are kept: what comes meanwhile waits at the broker.\n"
         "Exit code 0, with --fail 4 where there were alarms: fit for cron.",
     .example = "  tail -n +1 -f air.csv | llapdiff watch air.safetensors --history past.csv --json -",
     .min_operands = 1,
