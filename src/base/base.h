@@ -4,7 +4,8 @@
  *
  *   error.h                   one line of detail per thread; include/llapdiff/status.h has the
  *                             codes
- *   alloc.h, arena.h          the only allocator; blocks that end together
+ *   alloc.h, account.h        the only allocator; limits that threads share
+ *   arena.h                   blocks that end together
  *   file.h, scratch.h         mapping, atomic writing; arrays larger than the memory
  *   text.h, percent.h         UTF-8 and "did you mean"; %41 in addresses
  *   safetensors.h             the file format of models
