@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { SWALLOW = 1 << 20, SLOWEST = 16 << 10, BODY_FIRST = 1 << 14, PIECE = 1 << 16 };
+enum { SWALLOW = 1 << 20, BODY_FIRST = 1 << 14, PIECE = 1 << 16 };
 
 /* ---- connections, and who is slow ---- */
 
@@ -74,7 +74,7 @@ void ll_connections_sweep(llap_server *s)
     for (ll_connection *k = s->connections; k != NULL; k = k->next) {
         const bool idle = atomic_load(&s->stopping) && k->phase == LL_PHASE_HEADER;
         if (k->cut || k->phase == LL_PHASE_WORK) continue;
-        const int64_t may = (s->o.patience + moved(k) / SLOWEST) * second;
+        const int64_t may = (s->o.patience + moved(k) / LL_SLOWEST) * second;
         if (now - k->since <= may && !idle) continue;
         (void)shutdown(k->fd, SHUT_RDWR); /* its daemon notices, and closes it */
         k->cut = true;

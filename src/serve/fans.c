@@ -79,7 +79,9 @@ static llap_status forecast(ll_request *r, const llap_panel *p, const ll_served 
     o->only = ll_charts_only(ll_request_argument(r, "entity"));
     if (st == LLAP_OK && at != INT64_MIN && (o->at = option_time(r, &p->axis, at)) == NULL)
         st = LLAP_ENOMEM;
+    if (st == LLAP_OK) st = ll_check_samples(o->samples);
     if (st == LLAP_OK) st = llap_forecast(m->model, p, o, &a);
+    if (st == LLAP_OK) st = ll_answer_check(r, a);
     if (st == LLAP_OK) st = write_fans(r, a, &p->axis);
     llap_answer_destroy(a);
     return st;

@@ -4,6 +4,7 @@
 #include "base/json/json.h"
 #include "serve/streams.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,18 +110,50 @@ llap_status ll_answer_stream(ll_request *r)
 
 /* ---- events ---- */
 
+static size_t waiting(const ll_listener *l)
+{
+    assert(l->at <= l->n && l->n <= l->room);
+    return l->n - l->at;
+}
+
+/* What all listeners have not fetched counts among the bodies. */
+static bool make_room(ll_listener *l, size_t n)
+{
+    llap_server *s = l->of->server;
+    if (l->at > 0) {
+        memmove(l->text, l->text + l->at, waiting(l));
+        l->n = waiting(l);
+        l->at = 0;
+    }
+    if (l->n + n <= l->room) return true;
+    const size_t  room = 2 * (l->n + n);
+    const int64_t held = atomic_load(&s->body_bytes) + (int64_t)(room - l->room);
+    char         *more =
+        l->n + n > EVENTS_MAX || held > s->o.max_memory << 20 ? NULL : ll_grow(l->text, room, 1);
+    if (more == NULL) return false;
+    (void)atomic_fetch_add(&s->body_bytes, (int64_t)(room - l->room));
+    l->text = more;
+    l->room = room;
+    return true;
+}
+
 static void push(ll_listener *l, const char *text, size_t n)
 {
-    if (l->n == 0) l->since = ll_now();
-    if (l->n + n > l->room) {
-        char *more = l->n + n > EVENTS_MAX ? NULL : ll_grow(l->text, 2 * (l->n + n), 1);
-        if (more == NULL) l->ended = true; /* it does not fetch them, or there is no memory */
-        else l->text = more, l->room = 2 * (l->n + n);
+    if (l->ended) return;
+    if (waiting(l) == 0) l->since = ll_now(), l->moved = 0;
+    if (l->n + n > l->room && !make_room(l, n)) {
+        l->ended = true; /* it does not fetch them, or there is no memory */
+        return;
     }
-    if (!l->ended) {
-        memcpy(l->text + l->n, text, n);
-        l->n += n;
-    }
+    memcpy(l->text + l->n, text, n);
+    l->n += n;
+}
+
+static void forget_listener(ll_listener *l)
+{
+    (void)atomic_fetch_sub(&l->of->server->body_bytes, (int64_t)l->room);
+    ll_free(l->text);
+    ll_free(l);
 }
 
 /* Locked: somebody looks again. */
@@ -215,9 +248,10 @@ static void look_after(llap_server *s, ll_live *k, bool sign)
     (void)pthread_mutex_lock(&s->streams->listening);
     for (ll_listener *l = k->listener; l != NULL; l = l->next) {
         if (sign) push(l, ": here\n\n", 8);
-        if (l->n > 0 && ll_now() - l->since > s->o.patience * INT64_C(1000000000)) l->ended = true;
+        const int64_t may = s->o.patience + l->moved / LL_SLOWEST;
+        if (waiting(l) > 0 && ll_now() - l->since > may * INT64_C(1000000000)) l->ended = true;
         if (l->ended) cut(s, l, 0);
-        if (l->n > 0 || l->ended) wake(s, l);
+        if (waiting(l) > 0 || l->ended) wake(s, l);
     }
     (void)pthread_mutex_unlock(&s->streams->listening);
 }
@@ -266,12 +300,12 @@ static ssize_t fetch(void *user, uint64_t at, char *to, size_t room)
     (void)pthread_mutex_lock(&s->streams->listening);
     if (l->ended || atomic_load(&s->stopping)) {
         n = LL_MHD_CONTENT_READER_END_OF_STREAM;
-    } else if (l->n > 0) {
-        n = (ssize_t)(l->n < room ? l->n : room);
-        memcpy(to, l->text, (size_t)n);
-        l->n -= (size_t)n;
-        memmove(l->text, l->text + n, l->n);
-        l->since = ll_now();
+    } else if (waiting(l) > 0) {
+        n = (ssize_t)(waiting(l) < room ? waiting(l) : room);
+        memcpy(to, l->text + l->at, (size_t)n);
+        l->at += (size_t)n;
+        l->moved += n;
+        if (waiting(l) == 0) l->n = l->at = 0;
     } else {
         l->asleep = true;
         s->mhd->suspend_connection(l->connection);
@@ -292,8 +326,7 @@ static void leave(void *user)
         }
     all->n_listeners--;
     (void)pthread_mutex_unlock(&all->listening);
-    ll_free(l->text);
-    ll_free(l);
+    forget_listener(l);
 }
 
 llap_status ll_answer_events(ll_request *r)
@@ -321,8 +354,7 @@ llap_status ll_answer_events(ll_request *r)
     }
     (void)pthread_mutex_unlock(&all->listening);
     if (!room) {
-        ll_free(l->text);
-        ll_free(l);
+        forget_listener(l);
         return ll_fail(LLAP_EUNAVAILABLE, "%lld listen already",
                        (long long)r->server->o.max_requests);
     }

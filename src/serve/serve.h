@@ -152,6 +152,8 @@ typedef struct ll_connection {
     bool                  cut;
 } ll_connection;
 
+enum { LL_SLOWEST = 16 << 10 }; /* bytes a second that clients have to move */
+
 /* Sends those away who are slow; called now and then. */
 void ll_connections_sweep(llap_server *s);
 /* The daemon that speaks for the listening socket; *out to be given to MHD_stop_daemon. */

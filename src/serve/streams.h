@@ -32,9 +32,9 @@ typedef struct ll_listener {
     struct ll_live        *of;
     struct MHD_Connection *connection;
     ll_connection         *from;
-    char                  *text; /* that was not yet fetched */
-    size_t                 n, room;
-    int64_t                since; /* when the oldest of it came */
+    char                  *text; /* [n]; what was not yet fetched begins at `at` */
+    size_t                 n, room, at;
+    int64_t                since, moved; /* since when there was always some; bytes fetched since */
     bool                   asleep, ended, forecasts;
 } ll_listener;
 

@@ -221,6 +221,7 @@ static void fills_and_fans_are_those_of_the_library(void **state)
     check_reply(get(port, "/v1/data/air/fan"), 400, "model");
     check_reply(get(port, "/v1/data/air/fan?model=air&horizon=long"), 400, "horizon");
     check_reply(get(port, "/v1/data/air/fan?model=air&device=cuda"), 400, "no parameter 'device'");
+    check_reply(get(port, "/v1/data/air/fan?model=air&samples=10001"), 413, "at most 10000");
     llap_answer_destroy(a);
     llap_panel_destroy(p);
     llap_server_stop(s);

@@ -244,6 +244,40 @@ static void events_are_heard(void **state)
     close(two);
 }
 
+static double held(int port)
+{
+    static const char name[] = "\nllapdiff_body_bytes ";
+    reply             r = ask(port, "GET", "/metrics", "", NULL, 0);
+    const double      n = atof(strstr(r.body, name) + sizeof name - 1);
+    forget_reply(&r);
+    return n;
+}
+
+/* What waits for listeners counts among the bodies, until they are gone. */
+static void what_waits_for_listeners_counts(void **state)
+{
+    (void)state;
+    static const char request[] =
+        "GET /v1/streams/ward/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    llap_server *s = serve_store(in_folder("readings.db"));
+    const int    port = llap_server_port(s), fd = dial(port);
+    assert_true(held(port) == 0);
+    assert_true(put_bytes(fd, request, sizeof request - 1) && hear(fd, ": llapdiff"));
+    assert_true(held(port) > 0);
+    close(fd); /* which is seen when something is to be told */
+    for (int i = 0; held(port) > 0; i++) {
+        char      row[100];
+        const int n =
+            snprintf(row, sizeof row, "entity,time,v0\ns000,2031-01-01T00:%02d:%02dZ,%d\n",
+                     i / 60 % 60, i % 60, i % 2);
+        check_reply(ask(port, "POST", "/v1/streams/ward/readings", "Content-Type: text/csv\r\n",
+                        row, (size_t)n),
+                    200, NULL);
+        (void)nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+    }
+    llap_server_stop(s);
+}
+
 /* Of a stream that is made anew of all its readings, as its model is replaced, nothing is told of
  * what was told when it came. */
 static void alarms_are_told_once(void **state)
@@ -286,9 +320,12 @@ static void alarms_are_told_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings_and_forecasts),   cmocka_unit_test(words_keep_their_codes),
-        cmocka_unit_test(two_servers_at_one_store), cmocka_unit_test(events_are_heard),
+        cmocka_unit_test(readings_and_forecasts),
+        cmocka_unit_test(words_keep_their_codes),
+        cmocka_unit_test(two_servers_at_one_store),
+        cmocka_unit_test(events_are_heard),
         cmocka_unit_test(alarms_are_told_once),
+        cmocka_unit_test(what_waits_for_listeners_counts),
     };
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }
