@@ -213,8 +213,8 @@ LLAP_API llap_status llap_panel_from_arrays(const llap_arrays *a,
 
 /* What a panel holds, as it lies in memory: nothing is copied. Everything is borrowed until the
  * panel is destroyed, the struct itself too. It may grow at its end, so programs use the pointer
- * and make no copy by size.
- *
+ * and make no copy by size. All rows of a packed panel are looked at before they are shown: NULL
+ * where they are not what was written (llap_error_detail says where).
  *     const llap_panel_columns *c = llap_panel_view(panel);
  *     for (int64_t e = 0; e < c->n_entities; e++)
  *         for (int64_t r = c->first[e]; r < c->first[e + 1]; r++)

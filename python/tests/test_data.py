@@ -275,6 +275,19 @@ def test_packed_panels_are_those_of_the_program(kind, program, tmp_path):
         assert (tmp_path / "made.panel").read_bytes() == (tmp_path / "expected.panel").read_bytes()
 
 
+def test_what_was_changed_in_a_packed_panel_is_not_shown(tmp_path):
+    path = tmp_path / "made.panel"
+    good = llapdiff.pack(llapdiff.demo(entities=2, rows=50).to_pandas(), path)
+    assert good.values.shape[0] == good.n_rows > 0
+    with open(path, "r+b") as f:
+        f.seek(65536)  # the first time
+        f.write(b"\x01")
+    bad = llapdiff.read(path)
+    for show in ("values", "times", "n_rows"):
+        with pytest.raises(llapdiff.FormatError, match="made.panel"):
+            getattr(bad, show)
+
+
 def test_what_cannot_be_packed_leaves_nothing(tmp_path):
     with pytest.raises(llapdiff.Error, match="grid"):
         llapdiff.pack(ROWS, tmp_path / "made.panel", grid="1h")

@@ -128,7 +128,10 @@ static void show_blocks(llap_panel *p, ll_panel_draft *d)
     d->observed = b->observed;
 }
 
-const llap_panel_columns *llap_panel_view(const llap_panel *p) { return &p->view; }
+const llap_panel_columns *llap_panel_view(const llap_panel *p)
+{
+    return ll_panel_verify_all(p) == LLAP_OK ? &p->view : NULL;
+}
 
 llap_time_axis ll_axis_show(const ll_axis *a)
 {

@@ -268,7 +268,9 @@ static void any_changed_byte_is_found(void **state)
         now = (char)(was ^ 16);
         assert_int_equal(pwrite(fd, &now, 1, at), 1);
         llap_status st = ll_pack_open(path, &again);
-        if (st == LLAP_OK) st = ll_panel_verify_all(again);
+        const bool  opened = st == LLAP_OK;
+        if (opened && at % 2 == 0) st = llap_panel_view(again) == NULL ? LLAP_EFORMAT : LLAP_OK;
+        else if (opened) st = ll_panel_verify_all(again);
         assert_true(st == LLAP_EFORMAT || (st == LLAP_OK && panel_equal(p, again)));
         llap_panel_destroy(again);
         assert_int_equal(pwrite(fd, &was, 1, at), 1);

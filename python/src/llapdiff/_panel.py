@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrow
 from ._data import columns_of, columns_of_array, is_pandas, is_path
-from ._lib import UnsupportedError, check, ffi, lib, names, sink, take_text
+from ._lib import UnsupportedError, check, error, ffi, lib, names, sink, take_text
 from ._memory import view
 from ._options import Options
 from ._table import Axis, Table, Times, Words
@@ -22,11 +22,21 @@ class Panel:
     Made by `panel`, `read` or `demo`; every function that takes data takes one. Immutable.
     """
 
-    __slots__ = ("_c", "_columns", "__weakref__")
+    __slots__ = ("_c", "_view", "__weakref__")
 
     def __init__(self, pointer: Any):
         self._c = ffi.gc(pointer, lib.llap_panel_destroy)
-        self._columns = lib.llap_panel_view(self._c)
+        self._view: Any = None
+
+    @property
+    def _columns(self) -> Any:
+        """What lies in memory. All rows of a packed panel are looked at before: once, when somebody asks."""
+        if self._view is None:
+            shown = lib.llap_panel_view(self._c)
+            if shown == ffi.NULL:
+                raise error(lib.LLAP_EFORMAT)
+            self._view = shown
+        return self._view
 
     @classmethod
     def from_numpy(cls, values: Any, times: Any = None, *, variables: Sequence[str] | None = None,
