@@ -29,11 +29,19 @@ static _Thread_local ll_alloc_account  own;
 static _Thread_local ll_alloc_account *joined; /* NULL: no limit */
 static _Atomic(ll_alloc_account *)     team;   /* of threads of teams that have joined none */
 
+/* Whether this thread is in a team that another one leads. */
+static bool helps(void)
+{
+    for (int level = omp_get_level(); level > 0; level--)
+        if (omp_get_ancestor_thread_num(level) > 0) return true;
+    return false;
+}
+
 ll_alloc_account *ll_alloc_account_of(void)
 {
     if (joined != NULL) return joined;
     ll_alloc_account *a = atomic_load(&team);
-    return a != NULL && omp_in_parallel() ? a : NULL;
+    return a != NULL && helps() ? a : NULL;
 }
 
 void ll_alloc_account_join(ll_alloc_account *a) { joined = a; }
@@ -60,10 +68,11 @@ static bool reserve(size_t n_bytes)
     ll_alloc_account *a = ll_alloc_account_of();
     if (a == NULL) return true;
     const int64_t n = n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
-    if (n < INT64_MAX && atomic_fetch_sub(&a->left, n) >= n) return true;
-    if (n < INT64_MAX) (void)atomic_fetch_add(&a->left, n);
-    atomic_store(&a->met, true);
-    return false;
+    int64_t       left = atomic_load(&a->left);
+    while (left >= n && !atomic_compare_exchange_weak(&a->left, &left, left - n)) {
+    }
+    if (left < n) atomic_store(&a->met, true);
+    return left >= n;
 }
 
 static void give_back(int64_t n_bytes)

@@ -11,6 +11,7 @@
 #include "serve/streams.h"
 
 #include <math.h>
+#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -263,6 +264,7 @@ static void *feed(void *user)
     (void)sigemptyset(&pipe);
     (void)sigaddset(&pipe, SIGPIPE); /* a broker that went away */
     (void)pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+    omp_set_num_threads(1); /* as the workers */
     while (!atomic_load(&f->stopping)) turn(f);
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include "base/time/duration.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,6 +427,7 @@ static void *keeper(void *user)
 {
     llap_server *s = user;
     int64_t      last = ll_now();
+    omp_set_num_threads(1); /* as the workers: a team would count with that of the job */
     while (!atomic_load(&s->streams->ended)) {
         const bool now = ll_now() - last > SAVE_SECONDS * INT64_C(1000000000);
         if (now) last = ll_now();

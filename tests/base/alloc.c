@@ -108,6 +108,7 @@ static int blocks_of_team(size_t n_bytes, int most)
 #pragma omp parallel num_threads(THREADS) reduction(+ : n)
     {
         char **of = p[omp_get_thread_num()];
+#pragma omp parallel num_threads(1) /* in a region within, where each is the first again */
         for (int i = 0; i < most && (of[i] = ll_new(n_bytes, 1)) != NULL; i++) n++;
 #pragma omp barrier
         for (int i = 0; i < most; i++) ll_free(of[i]);
