@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""arrow.py PORT CSV: pyarrow's streams to a running server and back hold what the CSV answers hold."""
+"""arrow.py PORT CSV: pyarrow's streams to a running server and back hold what the CSV answers hold; histories too."""
 import io
 import sys
 import urllib.request
@@ -18,8 +18,23 @@ def post(port, path, body, takes, gives):
     return urllib.request.urlopen(request, timeout=300).read()
 
 
+def history(port, gives):
+    headers = {"Accept": gives, "Authorization": "Bearer admin-0123456789ab"}
+    url = f"http://127.0.0.1:{port}/v1/streams/ward/history?limit=1000000"
+    return urllib.request.urlopen(urllib.request.Request(url, None, headers), timeout=300).read()
+
+
 def main(port, path):
     data = open(path, "rb").read()
+    wanted = pa.csv.read_csv(io.BytesIO(history(port, "text/csv")))
+    found = pa.ipc.open_stream(history(port, ARROW)).read_all()
+    found.validate(full=True)
+    assert found.num_rows == wanted.num_rows > 0, (found.num_rows, wanted.num_rows)
+    assert found.column_names == wanted.column_names
+    assert found["value"].cast(pa.float32()) == wanted["value"].cast(pa.float32())
+    for name in ("entity", "variable"):
+        assert found[name].to_pylist() == wanted[name].to_pylist()
+    assert found["time"].cast(pa.int64()) == wanted["time"].cast(pa.timestamp("ns", "UTC")).cast(pa.int64())
     table = pa.csv.read_csv(io.BytesIO(data))
     for ids in (table["entity"], table["entity"].dictionary_encode()):
         sink = io.BytesIO()
