@@ -49,8 +49,8 @@ typedef struct watcher {
     const watch_options *o;
     llap_stream         *s;
     llap_stream_lines   *lines;
-    llap_broker         *broker; /* NULL: rows are lines */
-    int64_t              newest; /* of all entities */
+    llap_broker         *broker;                  /* NULL: rows are lines */
+    int64_t              newest;                  /* of all entities */
     bool                 any, good, alarms, away; /* away: it was said that the broker is */
     int64_t              bad;
     time_t               saved;
@@ -204,8 +204,7 @@ static llap_status take_messages(watcher *w)
 static llap_status read_broker(watcher *w)
 {
     llap_broker_counts c;
-    llap_status        st =
-        llap_broker_open(w->s, w->o->mqtt, w->o->state, &w->common->log, &w->broker);
+    llap_status st = llap_broker_open(w->s, w->o->mqtt, w->o->state, &w->common->log, &w->broker);
     while (st == LLAP_OK && !cli_stop_asked()) st = take_messages(w);
     if (w->broker == NULL) return st;
     llap_broker_count(w->broker, &c);
