@@ -36,7 +36,8 @@ LLAP_API void        llap_broker_close(llap_broker *b); /* NULL is fine */
  * many messages. Those that are no row of the stream are counted, and the log tells of the first.
  * LLAP_EUNAVAILABLE: there is no connection; the next call tries again. */
 LLAP_API llap_status llap_broker_take(llap_broker *b, int wait_ms, int64_t *n);
-/* They do not come again. LLAP_EUNAVAILABLE: the connection was lost, they will. */
+/* They do not come again; to be called before the next llap_broker_take, which would do so.
+ * LLAP_EUNAVAILABLE: the connection was lost, they will. */
 LLAP_API llap_status llap_broker_acknowledge(llap_broker *b);
 
 typedef struct llap_broker_counts {

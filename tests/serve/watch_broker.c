@@ -31,7 +31,7 @@ static int64_t publish_until_known(const broker *of, llap_broker *b)
         int64_t n = 0;
         snprintf(text, sizeof text, "2030-01-%02dT%02d:00:00Z,1.5", 1 + hour / 24, hour % 24);
         publish(of, "ward/s000/v0", text);
-        (void)llap_broker_take(b, 100, &n);
+        if (llap_broker_take(b, 100, &n) == LLAP_OK && n > 0) CHECK_OK(llap_broker_acknowledge(b));
         llap_broker_count(b, &c);
     }
     return c.messages;
@@ -61,12 +61,15 @@ static void messages_are_rows(void **state)
     assert_int_equal(c.passed, 1);
     assert_true(llap_stream_newest(s, "s001", &newest) && newest == INT64_C(1893459600000000000));
     assert_false(llap_stream_newest(s, "s002", &newest));
-    llap_broker_close(b); /* the last three were not acknowledged */
+    CHECK_OK(llap_broker_acknowledge(b));
+    publish(&of, "ward/s005/v0", "2030-01-31T00:00:00Z,5");
+    take(b, known + 4);
+    llap_broker_close(b); /* that one was not acknowledged */
     llap_stream_destroy(s);
     s = open_stream();
     CHECK_OK(llap_broker_open(s, url, "a", NULL, &b));
-    take(b, 3);
-    assert_true(llap_stream_newest(s, "s001", &newest));
+    take(b, 1);
+    assert_true(llap_stream_newest(s, "s005", &newest));
     CHECK_OK(llap_broker_acknowledge(b));
     llap_broker_close(b);
     CHECK_OK(llap_broker_open(s, url, "a", NULL, &b));
@@ -80,8 +83,9 @@ static void messages_are_rows(void **state)
     assert_int_equal(llap_broker_take(b, 100, &n), LLAP_EUNAVAILABLE);
     broker_go(&of);
     publish(&of, "ward/s004/v0", "2030-02-01T00:00:00Z,4");
-    take(b, 3); /* the one of before was not acknowledged, and comes again */
-    assert_true(llap_stream_newest(s, "s004", &newest));
+    do {
+        (void)llap_broker_take(b, 100, &n);
+    } while (!llap_stream_newest(s, "s004", &newest));
     llap_broker_close(b);
     llap_stream_destroy(s);
     broker_end(&of);
