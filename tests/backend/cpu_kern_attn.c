@@ -175,10 +175,11 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
 static void shapes(void **state)
 {
     (void)state;
-    static const int64_t sizes[][5] = { { 1, 1, 1, 1, 1 },    { 1, 1, 0, 3, 4 },
-                                        { 2, 1, 3, 0, 40 },   { 2, 2, 7, 5, 19 },
-                                        { 1, 4, 33, 70, 64 }, { 3, 1, 100, 17, 40 },
-                                        { 1, 2, 10, 300, 8 }, { 2, 1, 70, 269, 77 } };
+    static const int64_t sizes[][5] = {
+        { 1, 1, 1, 1, 1 },    { 1, 1, 0, 3, 4 },     { 2, 1, 3, 0, 40 },   { 2, 2, 7, 5, 19 },
+        { 1, 4, 33, 70, 64 }, { 3, 1, 100, 17, 40 }, { 1, 2, 10, 300, 8 }, { 2, 1, 70, 269, 77 },
+        { 3, 2, 37, 29, 8 },  { 2, 3, 33, 70, 16 },  { 2, 4, 16, 16, 4 }
+    };
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int how = 0; how < 12; how++)
             check_attn(sizes[s][0], sizes[s][1], sizes[s][2], sizes[s][3], sizes[s][4], how);
@@ -232,6 +233,7 @@ static void items_alone_of(const ll_kern *kn, int64_t d)
 
 static void items_alone(const ll_kern *kn)
 {
+    items_alone_of(kn, 8);
     items_alone_of(kn, 16);
     items_alone_of(kn, 48);
 }

@@ -278,12 +278,18 @@ static ahead rows_ahead(const float *x, int64_t rows, int64_t d, int64_t step)
     return (ahead){ .x = x, .rows = x == NULL ? 0 : rows, .n = d, .step = step, .lines = 1 };
 }
 
+#include "backend/cpu/body_attn_narrow.h"
+
 /* Queries u->i0..i1. k and v are those of this head. */
 static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *out, float *lse)
 {
     const ll_attn *a = u->a;
     const int64_t  d = a->d, nk = a->nk;
+    if (is_narrow(a)) {
+        narrow_forward(u, q, k, v, out, lse);
+        return;
+    }
     if (nk > 0 && leaves_out(a, k, v)) {
         attn_of_zeros(u, out, lse);
         return;

@@ -12,7 +12,6 @@
 #include "backend/cpu/body_micro.h"
 #include "backend/cpu/body_gemm.h"
 #include "backend/cpu/body_mlp.h"
-#include "backend/cpu/vec_pow2.h"
 #include "backend/cpu/body_attn.h"
 #include "backend/cpu/body_map.h"
 #include "backend/cpu/body_sum.h"

@@ -19,7 +19,7 @@ static const kern_isa *isa_for(const ll_kern *kn, const ll_attn *a)
 static layout lay_out(const kern_isa *isa, const ll_attn *a, bool backward)
 {
     const int64_t nk = kern_up(a->nk, KERN_MAX_NR), d = kern_up(a->d, KERN_MAX_NR);
-    const int64_t queries = backward ? BACK_QUERIES : isa->gemm_mr;
+    const int64_t queries = backward ? BACK_QUERIES : kern_most(isa->gemm_mr, 16);
     /* + 16: rows a power of two apart would share one cache set. */
     layout l = { .ld_q = d + 16, .ld_s = nk + 16, .packed = kern_packed(isa, d, nk), .row = nk };
     l.ld_d = kern_up(a->d, 16);
