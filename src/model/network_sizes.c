@@ -80,8 +80,8 @@ static void name_default(const struct named *n, const ll_network_dims *d, ll_net
     c->patches.entities = d->embeddings;
     c->denoiser = LL_DENOISER_DEFAULT(d->latent, d->query_features);
     c->noise = (ll_noise_config){ .prediction = LL_PREDICT_V, .normalize = LL_WEIGHT_NONE };
-    c->sampling = (ll_sampling){ .list = LL_LIST_CONTINUOUS,
-                                 .steps = 12,
+    c->sampling = (ll_sampling){ .list = LL_LIST_GATHERED,
+                                 .steps = 8,
                                  .rho = LL_KARRAS_RHO,
                                  .first = 0.996,
                                  .last = 0.012,
