@@ -10,7 +10,7 @@
  *   text.h, percent.h         UTF-8 and "did you mean"; %41 in addresses
  *   safetensors.h             the file format of models
  *   sort.h, bisect.h          sorting of numbers, and by bytes; places in sorted ones
- *   crps.h                    the one CRPS of members
+ *   crps.h, normal.h          the one CRPS of members; quantiles of the normal law
  *   log.h, progress.h, cpu.h  what the caller hears; what the processor can do
  *
  * Inside it: json, time (times, zones, durations) and rng (random numbers).

@@ -104,14 +104,15 @@ static void put_samples(const paths *a, size_t i, int64_t target, const double *
     }
 }
 
-static void put_quantiles(const paths *a, size_t i, int64_t target, const double *path)
+static void put_quantiles(const paths *a, size_t i, int64_t target, const ll_forecast_members *from)
 {
     const int64_t h = n_queries(a->q, i);
+    assert(from->n <= a->n_paths);
     for (int64_t k = 0; k < h; k++) {
         const size_t at = (a->q->first[i] + (size_t)k) * (size_t)a->n_targets + (size_t)target;
-        for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
+        for (int64_t s = 0; s < from->n; s++) a->x[s] = from->value[s * h + k];
         ll_answer_put(a->out, at, row_of(a, i, target, k));
-        ll_sample_numbers(a->x, a->n_paths, a->out,
+        ll_sample_numbers(a->x, from->n, from->law != NULL && from->law[k], a->out,
                           a->out->number + at * (size_t)a->out->n_numbers);
     }
 }
@@ -133,7 +134,8 @@ static void put_total(const paths *a, size_t i, int64_t target, const double *pa
         ll_answer_put(a->out, at + (size_t)s * width, row);
         if (keep) a->out->number[at + (size_t)s * width] = a->x[s];
     }
-    if (!keep) ll_sample_numbers(a->x, n, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+    if (!keep)
+        ll_sample_numbers(a->x, n, false, a->out, a->out->number + at * (size_t)a->out->n_numbers);
 }
 
 /* The forecasts list[0 .. n-1]. */
@@ -141,8 +143,10 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
                              const asked *list, int64_t n)
 {
     const ll_queries         *q = a->q;
+    const bool                laws = !a->o->keep_samples && !a->o->total && a->o->n_with == 0;
     const ll_forecast_request ask = { .n_samples = a->n_paths,
                                       .seed = (uint64_t)a->o->seed,
+                                      .laws = laws,
                                       .log = a->o->log,
                                       .progress = a->o->progress,
                                       .at = { "forecast", a->done, (int64_t)q->n, "forecasts",
@@ -166,10 +170,10 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
     for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
         const size_t  place = list[i / a->n_targets].place;
         const int64_t target = i % a->n_targets;
-        assert(from[i].n == a->n_paths && !from[i].constant);
+        assert((laws || from[i].n == a->n_paths) && !from[i].constant);
         if (over_horizon(a->o)) put_total(a, place, target, from[i].value);
         else if (a->o->keep_samples) put_samples(a, place, target, from[i].value);
-        else put_quantiles(a, place, target, from[i].value);
+        else put_quantiles(a, place, target, &from[i]);
     }
     ll_arena_deinit(&arena);
     return st;

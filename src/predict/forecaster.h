@@ -66,8 +66,14 @@ typedef struct ll_forecast_members {
 } ll_forecast_members;
 
 typedef struct ll_forecast_request {
-    int64_t         n_samples; /* for forecasters that draw; the others have as many as they have */
-    uint64_t        seed;
+    int64_t  n_samples; /* for forecasters that draw; the others have as many as they have */
+    uint64_t seed;
+    /* Of the answer its laws at each query are wanted, not so many paths: networks then draw fewer,
+     * which lie evenly, and members say so (law). */
+    bool laws;
+    /* Of the anchor's paths: members k, k + parts, k + 2 parts, .. are at each query its law at
+     * levels (rank + 1/2) / their number. 0: paths as they are drawn. */
+    int             parts;
     const llap_log *log; /* or NULL */
     /* Reported again and again while the work lasts, so that it can be stopped. */
     llap_progress       progress;

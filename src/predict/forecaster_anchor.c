@@ -1,6 +1,7 @@
 /* The anchor as a forecaster: exact laws of a batch at once, then joint paths window by window. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/normal.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
@@ -11,6 +12,7 @@
 #include "predict/view/target_series.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
@@ -84,6 +86,40 @@ static llap_status move_laws(const anchor_self *s, int64_t target, const ll_fore
     return st;
 }
 
+typedef struct member { /* at a query */
+    double  value;
+    int64_t path;
+} member;
+
+static int by_value(const void *a, const void *b)
+{
+    const member *x = a, *y = b;
+    if (x->value != y->value) return x->value < y->value ? -1 : 1;
+    return (x->path > y->path) - (x->path < y->path);
+}
+
+/* Paths [n,its queries]: the members of a part keep their ranks, and get the law's own values. */
+static llap_status even_out(const ll_anchor_model *a, const ll_anchor_request *r, int64_t n,
+                            int64_t parts, double *path)
+{
+    const int64_t h = (int64_t)r->n_query;
+    member       *all = ll_new((size_t)n, sizeof *all);
+    if (all == NULL) return LLAP_ENOMEM;
+    for (int64_t q = 0; q < h; q++)
+        for (int64_t part = 0; part < parts; part++) {
+            int64_t mine = 0;
+            for (int64_t k = part; k < n; k += parts) all[mine++] = (member){ path[k * h + q], k };
+            qsort(all, (size_t)mine, sizeof *all, by_value);
+            for (int64_t i = 0; i < mine; i++) {
+                const double level = ((double)i + 0.5) / (double)mine;
+                path[all[i].path * h + q] =
+                    ll_anchor_quantile(a, r->series, &r->law[q], ll_normal_score(level));
+            }
+        }
+    ll_free(all);
+    return LLAP_OK;
+}
+
 static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_forecast_window *w,
                               int64_t n, const ll_forecast_request *ask, const anchor_work *k)
 {
@@ -103,6 +139,8 @@ static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_for
                 ll_joint_holds(s->m, s->series->known[w[i].entity]) /* its normals are there */
                                ? ll_anchor_model_paths_by(a, &k->r[i], k->path[i], n_paths, k->path[i])
                                : ll_anchor_model_paths(a, &k->r[i], ask->seed, id, n_paths, k->path[i]);
+            if (one == LLAP_OK && ask->parts > 0)
+                one = even_out(a, &k->r[i], ask->n_samples, ask->parts, k->path[i]);
             if (one == LLAP_OK && s->draws != NULL)
                 one = ll_stack_draws_order(s->draws, target, i, ask->n_samples, w[i].n_query,
                                            k->path[i]);

@@ -62,8 +62,8 @@ static int64_t samples_for(int64_t mine)
 }
 
 /* A sampler for n examples of h queries, kept until another is needed. */
-static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
-                               int64_t n_samples)
+static llap_status sampler_for(network_self *s, const ll_forecast_request *ask, int64_t n,
+                               int64_t h, int64_t n_samples)
 {
     assert(n > 0 && h > 0 && n_samples > 0);
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
@@ -74,10 +74,11 @@ static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, 
     o.rows = rows;
     o.samples = R;
     o.h = s->h = h;
-    if (*s->sampler != NULL && ll_residual_sampler_serves(*s->sampler, rows, R, h)) return LLAP_OK;
+    o.spread = ask->laws;
+    if (*s->sampler != NULL && ll_residual_sampler_serves(*s->sampler, &o)) return LLAP_OK;
     ll_residual_sampler_destroy(*s->sampler);
     *s->sampler = NULL;
-    return ll_networks_sampler(&s->n, &o, log, s->sampler);
+    return ll_networks_sampler(&s->n, &o, ask->log, s->sampler);
 }
 
 /* ---- examples of windows ---- */
@@ -200,6 +201,38 @@ static int64_t drawn(const network_self *s, int64_t n_samples)
     return s->n.answer_source == LL_ANSWER_BY_BOTH ? n_samples / 2 : n_samples;
 }
 
+/* Samples for laws alone: a quarter of the networks', which lie evenly, are nearer to the law than
+ * all of them drawn one by one; a few are needed in any case. The anchor has as many as they. */
+static int64_t samples_of(const network_self *s, const ll_forecast_request *ask)
+{
+    enum { LEAST = 24 };
+    const int64_t mine = drawn(s, ask->n_samples), few = (mine + 3) / 4;
+    const int64_t kept = few > LEAST ? few : LEAST;
+    if (!ask->laws || mine <= kept) return ask->n_samples;
+    return s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 * kept : kept;
+}
+
+/* What is asked of it as it is asked of the parts: as many samples as are needed. */
+static ll_forecast_request own_request(const network_self *s, const ll_forecast_request *ask)
+{
+    ll_forecast_request own = *ask;
+    own.laws = ask->laws && s->n.answer_source != LL_ANSWER_BY_ANCHOR;
+    own.n_samples = samples_of(s, &own);
+    own.parts = !own.laws ? 0 : s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
+    return own;
+}
+
+/* Members of a query are its law: [the most queries] of them. */
+static llap_status all_laws(const ll_forecast_window *w, int64_t n, ll_arena *arena, bool **out)
+{
+    int64_t most = 1;
+    for (int64_t i = 0; i < n; i++) most = w[i].n_query > most ? w[i].n_query : most;
+    *out = ll_arena_new(arena, (size_t)most, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    memset(*out, true, (size_t)most * sizeof **out);
+    return LLAP_OK;
+}
+
 /* Channel z of example i: x [n_samples,h,Z] of residuals become values of the window's queries. */
 static void put_values(const network_self *s, const ll_feature_set *set, size_t i, int64_t z,
                        int64_t c, const ll_forecast_window *w, const float *x, int64_t n_samples,
@@ -299,7 +332,7 @@ static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
             list[n++] = j;
         }
         st = ll_report(ask->progress, &ask->at);
-        if (st == LLAP_OK) st = sampler_for(s, ask->log, n, h, mine);
+        if (st == LLAP_OK) st = sampler_for(s, ask, n, h, mine);
         if (st == LLAP_OK) st = draw_examples(s, ask, w, k, list, n, out);
     }
     ll_free(list);
@@ -366,17 +399,19 @@ static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
     return st;
 }
 
-static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *ask,
+static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *asked,
                             const ll_forecast_window *w, int64_t n, ll_arena *arena,
                             ll_forecast_members *out)
 {
-    network_self *s = f->self;
-    const int64_t C = s->view.layout.targets;
-    work          k = { .group = ll_arena_new(arena, (size_t)(n * C), sizeof *k.group),
-                        .example = ll_arena_new(arena, (size_t)(n * C), sizeof *k.example) };
-    double      **path = ll_arena_new(arena, 2 * (size_t)(n * C), sizeof *path);
-    double      **by = path + n * C; /* the anchor's */
-    llap_status   st = k.group == NULL || k.example == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
+    network_self             *s = f->self;
+    const int64_t             C = s->view.layout.targets;
+    const ll_forecast_request own = own_request(s, asked), *ask = &own;
+    bool                     *law = NULL;
+    work                      k = { .group = ll_arena_new(arena, (size_t)(n * C), sizeof *k.group),
+                                    .example = ll_arena_new(arena, (size_t)(n * C), sizeof *k.example) };
+    double                  **path = ll_arena_new(arena, 2 * (size_t)(n * C), sizeof *path);
+    double                  **by = path + n * C; /* the anchor's */
+    llap_status st = k.group == NULL || k.example == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK)
         st = s->view.layout.view == LL_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
                                                      : own_work(s, w, n, arena, &k);
@@ -388,9 +423,10 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
                 QUERIES_MAX);
     if (st == LLAP_OK && draws) st = draw_work(s, ask, w, &k, path);
     if (st == LLAP_OK && draws && by_ranks(s)) st = reorder(s, ask, w, n, by, path);
+    if (st == LLAP_OK && ask->laws) st = all_laws(w, n, arena, &law);
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] = (ll_forecast_members){
-            .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true
+            .n = ask->n_samples, .value = path[i], .drawn = true, .law = law, .joint = true
         };
     return st;
 }

@@ -344,7 +344,8 @@ static void put_draws(void *user, const ll_filled_cell *cell)
         return;
     }
     memcpy(d->y, cell->y, (size_t)cell->n * sizeof *d->y);
-    ll_sample_numbers(d->y, cell->n, d->out, d->out->number + at.at * (size_t)d->out->n_numbers);
+    ll_sample_numbers(d->y, cell->n, false, d->out,
+                      d->out->number + at.at * (size_t)d->out->n_numbers);
 }
 
 /* What the networks are asked, [n_rows,n_targets]. */

@@ -92,6 +92,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         ll_forecast_request mine = *ask;
         mine.n_samples = (ask->n_samples - k + s->n - 1) / s->n;
         mine.seed = ll_pool_seed(ask->seed, k);
+        mine.laws = false;
         st = s->f[k].forecast(&s->f[k], &mine, w, n, arena, own);
         for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
             assert(own[i].n == mine.n_samples && !own[i].constant);

@@ -31,6 +31,7 @@ llap_status ll_stack_draws_ask(ll_stack_draws *d, const ll_forecast_request *ask
     ll_forecast_request       own = *ask;
     assert(how->samples >= 2);
     own.n_samples = how->ranks && ask->n_samples > how->samples ? ask->n_samples : how->samples;
+    own.laws = false;
     d->n = n;
     d->n_samples = own.n_samples;
     d->of = ll_arena_new(arena, (size_t)(n * d->networks.n_targets), sizeof *d->of);

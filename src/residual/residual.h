@@ -3,6 +3,7 @@
  *   features.h         tokens, query features and the residual of a window
  *   device_examples.h  the same in device memory
  *   residual.h         this file: training (residual.c) and drawing (residual_sample.c)
+ *   spread.h           noise of samples that lie evenly
  *
  * May touch: base, base/rng, backend, graph, nn, anchor, networks, diffusion. */
 
@@ -88,6 +89,7 @@ typedef struct ll_draw_plan {
     int               steps; /* of it, from one time to the other */
     double            first, last;
     bool              gathered; /* steps, as of ll_points_continuous */
+    bool              spread;   /* the samples of a row lie evenly (residual/spread.h) */
     int               n_threads;
     const ll_backend *backend;
     bool              given; /* for ll_residual_complete, */
@@ -104,13 +106,13 @@ llap_status ll_residual_sampler_create(const ll_residual_config *c,
 void        ll_residual_sampler_destroy(ll_residual_sampler *s);    /* NULL is fine */
 int64_t     ll_residual_sampler_rows(const ll_residual_sampler *s); /* of one run */
 
-/* Whether it is as good as one made for so many rows, samples and queries: it has no fewer rows,
- * nor more than twice as many. */
-bool ll_residual_sampler_serves(const ll_residual_sampler *s, int64_t rows, int64_t samples,
-                                int64_t h);
+/* Whether it is as good as one made by a plan that differs in rows, samples, queries and spread at
+ * most: it has no fewer rows, nor more than twice as many. */
+bool ll_residual_sampler_serves(const ll_residual_sampler *s, const ll_draw_plan *o);
 
 /* Samples of the residuals of rows index[0 .. n-1]: out [n,n_samples,h,Z]. Sample k is drawn by
- * member k modulo their number, from (seed, row id, k): it depends on nothing else. */
+ * member k modulo their number, from (seed, row id, k): it depends on nothing else, but for
+ * n_samples where they are spread. */
 llap_status ll_residual_draw(ll_residual_sampler *s, const ll_feature_set *set,
                              const uint32_t *index, int64_t n, uint64_t seed, int64_t n_samples,
                              float *out);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 #include "residual/residual.h"
+#include "residual/spread.h"
 
 #include <assert.h>
 #include <math.h>
@@ -28,6 +29,8 @@ struct ll_residual_sampler {
     float             *guess;  /* likewise; this and the next two if something is given */
     float             *y_obs;  /* [B,h,Z] */
     uint8_t           *keep;   /* likewise */
+    float             *noise;  /* [B,R,h,Z]; this and the next if samples are spread */
+    ll_spread         *spread;
 };
 
 void ll_residual_sampler_destroy(ll_residual_sampler *s)
@@ -45,6 +48,8 @@ void ll_residual_sampler_destroy(ll_residual_sampler *s)
     ll_free(s->guess);
     ll_free(s->y_obs);
     ll_free(s->keep);
+    ll_free(s->noise);
+    ll_spread_destroy(s->spread);
     ll_free(s);
 }
 
@@ -151,10 +156,13 @@ static llap_status create(const ll_residual_config *c, const ll_residual_member 
         s->y_obs = ll_new(values, sizeof *s->y_obs);
         s->keep = ll_new(values, sizeof *s->keep);
     }
+    if (o->spread) s->noise = ll_new(values * (size_t)o->samples, sizeof *s->noise);
     const bool  ok = !o->given || (s->guess != NULL && s->y_obs != NULL && s->keep != NULL);
-    llap_status st = s->member == NULL || s->window == NULL || s->x == NULL || !ok
+    llap_status st = s->member == NULL || s->window == NULL || s->x == NULL || !ok ||
+                             (o->spread && s->noise == NULL)
                          ? LLAP_ENOMEM
                          : ll_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
+    if (st == LLAP_OK && o->spread) st = ll_spread_create(&s->spread);
     if (st == LLAP_OK) st = voices_init(s, member);
     if (st == LLAP_OK) *out = s;
     else ll_residual_sampler_destroy(s);
@@ -175,10 +183,10 @@ llap_status ll_residual_sampler_create(const ll_residual_config *c,
     return st;
 }
 
-bool ll_residual_sampler_serves(const ll_residual_sampler *s, int64_t rows, int64_t samples,
-                                int64_t h)
+bool ll_residual_sampler_serves(const ll_residual_sampler *s, const ll_draw_plan *o)
 {
-    return s->o.h == h && s->o.samples == samples && s->asked >= rows && s->asked <= 2 * rows;
+    return s->o.h == o->h && s->o.samples == o->samples && s->o.spread == o->spread &&
+           s->asked >= o->rows && s->asked <= 2 * o->rows;
 }
 
 int64_t ll_residual_sampler_rows(const ll_residual_sampler *s) { return s->o.rows; }
@@ -218,6 +226,16 @@ static void put_guesses(ll_residual_sampler *s, const float *guess, const turn *
         }
 }
 
+/* The noise of a member's samples, if one run has them all; NULL: they are drawn one by one. */
+static const float *even_noise(ll_residual_sampler *s, const turn *t, uint64_t seed)
+{
+    const int64_t R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
+    if (s->spread == NULL || t->mine > R || t->mine > LL_SPREAD_MOST) return NULL;
+    for (int64_t b = 0; b < s->o.rows; b++)
+        ll_spread_normals(s->spread, seed, s->window[b], t->mine, R, n, s->noise + b * R * n);
+    return s->noise;
+}
+
 /* Samples of member v for the rows in the batch. */
 static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint64_t seed,
                                int64_t n_samples, const ll_residual_given *given, float *out)
@@ -238,6 +256,7 @@ static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint
         ll_sample_io io = { .seed = ll_hash(0, own, sizeof own),
                             .window = s->window,
                             .first_sample = (uint32_t)t.first };
+        io.init = even_noise(s, &t, io.seed);
         if (given != NULL) {
             put_guesses(s, given->guess, &t);
             io.start = s->guess;

@@ -429,16 +429,18 @@ static llap_status score(const llap_model *m, const llap_panel *panel,
             o->log, LLAP_LOG_WARNING,
             "%lld value%s far from all around in the data: left out of the scores, as in training",
             (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
-    scoring_input in = {
-        .panel = panel,
-        .var = var,
-        .n_targets = m->frame.n_targets,
-        .scale = scale,
-        .glitch = glitch,
-        .entities = look.by == BY_ENTITY,
-        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o->log },
-        .progress = o->progress
-    };
+    scoring_input in = { .panel = panel,
+                         .var = var,
+                         .n_targets = m->frame.n_targets,
+                         .scale = scale,
+                         .glitch = glitch,
+                         .entities = look.by == BY_ENTITY,
+                         .ask = { .n_samples = e.n_samples,
+                                  .seed = (uint64_t)e.seed,
+                                  .laws = !e.keep_samples &&
+                                          e.total == LLAP_FORECAST_TOTAL_DEFAULT && !look.paper,
+                                  .log = o->log },
+                         .progress = o->progress };
     if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
     if (st == LLAP_OK) st = compare(&e);
     if (st == LLAP_OK) st = scores_of(&e, &look, out);

@@ -162,14 +162,14 @@ static void train_steps(const ll_backend *b, trained *out, ll_residual_trainer *
     CHECK_OK(ll_params_pull(out->params));
 }
 
-static void train(const ll_backend *b, trained *out, ll_residual_trainer **trainer)
+static inline void train(const ll_backend *b, trained *out, ll_residual_trainer **trainer)
 {
     train_steps(b, out, trainer);
     draw(out->params, b, out->x);
 }
 
-static void device_data(const char *what, const ll_backend *b, double found, double expected,
-                        double tol)
+static inline void device_data(const char *what, const ll_backend *b, double found, double expected,
+                               double tol)
 {
     if (!(fabs(found - expected) <= tol))
         fail_msg("%s on %s: expected %.9g, found %.9g", what, b->name, expected, found);

@@ -131,7 +131,7 @@ llap_status ll_answer_join(const llap_answer *const *answer, int64_t n, const ch
 llap_status ll_answer_finish(llap_answer *a);
 
 /* Mean and quantiles of draws x [n], which is sorted, into number [1 + n_quantiles]: between the
- * values at positions p (n + 1). */
-void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number);
+ * values at positions p (n + 1). law: they are the law itself, its values at levels (i + 1/2)/n. */
+void ll_sample_numbers(double *x, int64_t n, bool law, const llap_answer *a, double *number);
 
 #endif

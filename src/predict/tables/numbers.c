@@ -35,20 +35,6 @@ llap_status ll_quantiles_parse(const char *text, double out[LL_QUANTILES], int *
     }
 }
 
-/* Halley's method on the distribution function, from a start that is right in the tails. */
-double ll_normal_score(double p)
-{
-    assert(p > 0 && p < 1);
-    const double tail = fmin(p, 1 - p);
-    double       x = -sqrt(-2 * log(2 * tail)); /* of the lower tail */
-    for (int i = 0; i < 12; i++) {
-        const double error = 0.5 * erfc(-x / sqrt(2.0)) - tail;
-        const double u = error * sqrt(2 * acos(-1.0)) * exp(0.5 * x * x);
-        x -= u / (1 + 0.5 * x * u);
-    }
-    return p < 0.5 ? x : -x;
-}
-
 void ll_normal_scores_init(ll_normal_scores *s, const double *quantile, int n_quantiles)
 {
     s->n_quantiles = n_quantiles;
@@ -112,7 +98,7 @@ void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
         number[1 + i] = ll_anchor_quantile(a, series, law, s->quantile[i]);
 }
 
-void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
+void ll_sample_numbers(double *x, int64_t n, bool law, const llap_answer *a, double *number)
 {
     double sum = 0;
     bool   whole = true; /* counts: a quantile is one of the draws, not between two */
@@ -124,7 +110,9 @@ void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *numbe
     }
     number[0] = sum / (double)n;
     for (int k = 0; k < a->n_quantiles; k++) {
-        const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
+        const double p = a->quantile[k],
+                     place = law ? p * (double)n - 0.5 : p * ((double)n + 1) - 1;
+        const double at = fmax(0, fmin((double)n - 1, place));
         const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
         number[1 + k] =
             whole ? x[at - (double)i < 0.5 ? i : next] : x[i] + (at - (double)i) * (x[next] - x[i]);

@@ -3,13 +3,12 @@
 #define LL_PREDICT_TABLES_NUMBERS_H
 
 #include "anchor/model.h"
+#include "base/normal.h"
 #include <stdint.h>
 
 /* "0.1,0.5,0.9", increasing, within (0, 1); NULL: the usual seven. */
 enum { LL_QUANTILES = 99 };
 llap_status ll_quantiles_parse(const char *text, double out[LL_QUANTILES], int *n);
-
-double ll_normal_score(double p); /* the x below which a standard normal lies with probability p */
 
 /* Normal scores that answers are made of, computed once: of the quantiles, and of the points whose
  * average is the mean. */
