@@ -178,6 +178,11 @@ typedef struct llap_train_opts {
     const char
         *rival_options; /* JSON object, or text of one: its options by name; NULL: those of */
     llap_train_rival_config rival_config;
+    /* Of diffusion networks and the reference's stages: a batch goes in so many parts, a power of
+     * two of at most batch, whose gradients are added in a fixed order, so that as many processes
+     * can share them out (<llapdiff/ranks.h>). The model is that of whole batches but for rounding
+     * and for what dropout draws. 0: 1 */
+    int64_t micro_batches;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

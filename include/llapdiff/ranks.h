@@ -8,7 +8,8 @@
  *     llap_ranks_leave(st == LLAP_OK ? 0 : 1);
  *
  * Every rank reads the same data and has the same model at the end, with the bytes that one process
- * alone would have given it. The members of a stack are shared out, anchors are fitted by all. */
+ * alone would have given it. The members of a stack are shared out, and with micro_batches the
+ * steps of diffusion networks; anchors are fitted by all. */
 #ifndef LLAPDIFF_RANKS_H
 #define LLAPDIFF_RANKS_H
 

@@ -58,6 +58,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "members" },
     { .table = llap_train_options, .option = "steps" },
     { .table = llap_train_options, .option = "batch" },
+    { .table = llap_train_options, .option = "micro_batches" },
     { .table = llap_train_options, .option = "lr", .arg = "RATE" },
     { .table = llap_train_options, .option = "view" },
     { .table = llap_train_options, .option = "network",
@@ -103,7 +104,8 @@ static llap_status train(const cli_common *common, const llap_train_opts *o,
 /* An anchor alone is fitted without networks. */
 static void say_idle(const cli_common *common, const llap_train_opts *o)
 {
-    static const char *const idle[] = { "members", "steps", "batch", "view", "from", "lr" };
+    static const char *const idle[] = { "members", "steps", "batch", "micro_batches",
+                                        "view",    "from",  "lr" };
     bool                     any = false;
     const bool               stack = o->size == LLAP_TRAIN_SIZE_STACK;
     if (common->quiet || (o->size != LLAP_TRAIN_SIZE_ANCHOR && !stack) || o->rival != NULL ||
@@ -168,7 +170,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = cli_read_panel(common, &all->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK && rank == 0) st = llap_model_save(model, o->output);
-    if (st == LLAP_OK && size == 1 && state != NULL && !cli_same_file(state, o->output))
+    if (st == LLAP_OK && rank == 0 && state != NULL && !cli_same_file(state, o->output))
         (void)remove(state); /* the model is safe now */
     if (st == LLAP_OK && rank == 0 && strcmp(o->output, "-") != 0) {
         st = llap_model_describe(model, common->json, &text);

@@ -1,5 +1,6 @@
 #include "nn/loss_trainer.h"
 
+#include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "nn/non_finite.h"
 
@@ -19,6 +20,11 @@ struct ll_loss_trainer {
     bool    on_device;
     int64_t ready; /* the step whose batch is in its net; -1: none */
     ll_async_results results;
+    /* of a fixed number of micro-batches */
+    ll_sum_tree    tree; /* its leaves are those of this rank */
+    ll_ranks_adder adder;
+    float         *sums; /* [n] of a micro-batch, or of all; */
+    size_t         n;    /* 0: there is no room for them yet */
 };
 
 ll_params *ll_loss_trainer_params(ll_loss_trainer *t) { return t->params; }
@@ -27,6 +33,7 @@ bool       ll_loss_trainer_on_device(const ll_loss_trainer *t) { return t->on_de
 
 static bool is_device(const ll_loss_trainer *t) { return t->o.backend->memory != NULL; }
 static bool is_micro(const ll_loss_trainer *t) { return t->micro_batches > 1; }
+static bool is_fixed(const ll_loss_trainer *t) { return t->o.micro_batches > 1; }
 
 /* -------- nets -------- */
 
@@ -95,6 +102,7 @@ llap_status ll_loss_trainer_save_memory(ll_loss_trainer *t)
         leave_device(t);
         return LLAP_OK;
     }
+    if (is_fixed(t)) return LLAP_ENOMEM; /* other ranks have as many */
     if (!is_device(t) || t->rows == 1) { /* a batch is one again, if there will be room */
         t->micro_batches = 1;
         t->rows = t->o.batch;
@@ -142,7 +150,7 @@ static llap_status make_params(ll_loss_trainer *t)
 
 static llap_status move_data(ll_loss_trainer *t)
 {
-    if (!is_device(t) || t->o.move == NULL) return LLAP_OK;
+    if (!is_device(t) || t->o.move == NULL || is_fixed(t)) return LLAP_OK;
     const llap_status st = t->o.move(t->o.user, t);
     t->on_device = st == LLAP_OK;
     if (st != LLAP_OK) leave_device(t);
@@ -155,11 +163,16 @@ llap_status ll_loss_trainer_create(const ll_loss_trainer_opts *o, ll_loss_traine
     ll_loss_trainer *t = ll_new(1, sizeof *t);
     *out = NULL;
     if (t == NULL) return LLAP_ENOMEM;
-    assert(o->batch >= 1);
+    assert(o->batch >= 1 && o->micro_batches <= o->batch);
+    assert((o->micro_batches & (o->micro_batches - 1)) == 0); /* the caller has looked */
+    const int64_t fixed = o->micro_batches > 1 ? o->micro_batches : 1;
+    const int64_t rows = (o->batch + fixed - 1) / fixed;
     assert(o->move == NULL || (o->leave != NULL && o->place != NULL && o->take != NULL));
     *t = (ll_loss_trainer){
-        .o = *o, .rows = o->batch, .micro_batches = 1, .told = o->batch, .ready = -1
+        .o = *o, .rows = rows, .micro_batches = fixed, .told = rows, .ready = -1
     };
+    if (fixed == 1) t->o.ranks = NULL;
+    assert(t->o.ranks == NULL || fixed % t->o.ranks->size == 0);
     llap_status st = make_params(t);
     if (st == LLAP_OK) st = ll_async_results_init(&t->results, o->backend);
     if (st == LLAP_OK) st = move_data(t);
@@ -175,6 +188,9 @@ void ll_loss_trainer_destroy(ll_loss_trainer *t)
     drop_nets(t);
     leave_device(t);
     ll_async_results_deinit(&t->results);
+    ll_sum_tree_deinit(&t->tree);
+    ll_ranks_adder_deinit(&t->adder);
+    ll_free(t->sums);
     ll_params_destroy(t->params);
     ll_free(t);
 }
@@ -222,18 +238,82 @@ static ll_micro_batch piece_of(const ll_loss_trainer *t, int64_t step, int64_t c
                              .room = room };
 }
 
+static llap_status add_micro_batch(ll_loss_trainer *t, int64_t step, int64_t count, ll_session *net,
+                                   ll_session_micro m)
+{
+    const ll_micro_batch b = piece_of(t, step, count, m.number);
+    m.share = 1.0;
+    if (b.rows < b.room) ll_session_clear(net); /* what was there is another rank's elsewhere */
+    const llap_status st = t->o.fill(t->o.user, &b, net, &m.share);
+    return st == LLAP_OK ? ll_session_add(net, t->params, step, &m) : st;
+}
+
 static llap_status step_in_micro_batches(ll_loss_trainer *t, int64_t step, int64_t count,
                                          ll_session *net)
 {
     llap_status st = LLAP_OK;
     assert(!t->on_device); /* all of it left before a batch was split */
-    for (int64_t i = 0; i * t->rows < count && st == LLAP_OK; i++) {
-        const ll_micro_batch b = piece_of(t, step, count, i);
-        double               share = 1.0;
-        st = t->o.fill(t->o.user, &b, net, &share);
-        if (st == LLAP_OK) st = ll_session_add(net, t->params, step, i, share);
+    for (int64_t i = 0; i * t->rows < count && st == LLAP_OK; i++)
+        st = add_micro_batch(t, step, count, net,
+                             (ll_session_micro){ .number = i, .first = i == 0, .fresh = i == 0 });
+    return st;
+}
+
+/* Room for the sums, once it is known how many there are. */
+static llap_status make_room(ll_loss_trainer *t, size_t n)
+{
+    const int64_t ranks = t->o.ranks == NULL ? 1 : t->o.ranks->size;
+    if (t->n == n) return LLAP_OK;
+    assert(t->n == 0);
+    ll_free(t->sums); /* of an attempt that failed */
+    ll_sum_tree_deinit(&t->tree);
+    ll_ranks_adder_deinit(&t->adder);
+    t->sums = ll_new_aligned(n, sizeof *t->sums);
+    llap_status st = t->sums == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = ll_sum_tree_init(&t->tree, n, t->o.micro_batches / ranks);
+    if (st == LLAP_OK) st = ll_ranks_adder_init(&t->adder, t->o.ranks, n);
+    t->n = st == LLAP_OK ? n : 0;
+    return st;
+}
+
+/* This rank's micro-batches, in order, as leaves of its tree. A rank whose rows the batch does not
+ * have still moves on the states, by the first micro-batch. */
+static llap_status add_leaves(ll_loss_trainer *t, int64_t step, int64_t count, ll_session *net,
+                              const float *device_sums)
+{
+    const int64_t ranks = t->o.ranks == NULL ? 1 : t->o.ranks->size,
+                  each = t->o.micro_batches / ranks,
+                  begin = t->o.ranks == NULL ? 0 : t->o.ranks->rank * each;
+    llap_status st = LLAP_OK;
+    ll_sum_tree_clear(&t->tree);
+    for (int64_t i = begin; i < begin + each && st == LLAP_OK; i++) {
+        const bool there = i * t->rows < count;
+        if (!there && i > begin) break;
+        st = add_micro_batch(
+            t, step, count, net,
+            (ll_session_micro){ .number = there ? i : 0, .first = i == begin, .fresh = true });
+        if (st == LLAP_OK)
+            st = ll_device_get(t->o.backend, t->sums, device_sums, t->n * sizeof *t->sums);
+        if (st == LLAP_OK) ll_sum_tree_add(&t->tree, t->sums);
     }
     return st;
+}
+
+/* The same bytes for any number of ranks. */
+static llap_status step_in_tree(ll_loss_trainer *t, int64_t step, int64_t count, ll_session *net)
+{
+    size_t        n;
+    float        *device_sums = ll_session_sums(net, &n);
+    const int64_t ranks = t->o.ranks == NULL ? 1 : t->o.ranks->size,
+                  of_each = t->o.micro_batches / ranks * t->rows, /* rows of a rank */
+        present = (count + of_each - 1) / of_each;
+    assert(!t->on_device && present >= 1 && present <= ranks);
+    llap_status st = make_room(t, n);
+    if (st == LLAP_OK) st = add_leaves(t, step, count, net, device_sums);
+    if (st != LLAP_OK) return st;
+    float *sum = ll_sum_tree_get(&t->tree);
+    st = ll_ranks_add(&t->adder, t->o.ranks, sum, n, (int)present);
+    return st == LLAP_OK ? ll_device_put(t->o.backend, device_sums, sum, n * sizeof *sum) : st;
 }
 
 llap_status ll_loss_trainer_step(ll_loss_trainer *t, int64_t step, double lr, double *loss,
@@ -244,7 +324,8 @@ llap_status ll_loss_trainer_step(ll_loss_trainer *t, int64_t step, double lr, do
     llap_status   st = training_net(t, count, &net);
     assert(step >= 0 && count <= t->o.batch && (loss == NULL || norm != NULL));
     if (st == LLAP_OK && is_micro(t)) {
-        st = step_in_micro_batches(t, step, count, net);
+        st = is_fixed(t) ? step_in_tree(t, step, count, net)
+                         : step_in_micro_batches(t, step, count, net);
         if (st == LLAP_OK) st = ll_session_added(net, step, lr, loss, norm);
     } else if (st == LLAP_OK) {
         st = step_whole(t, step, count, lr, net);

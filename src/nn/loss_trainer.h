@@ -13,11 +13,16 @@
  * optimiser where the backend computes. On a backend with memory of its own (a device) it begins
  * with all data there, if the user can move it; where that is too much, the rows of each step are
  * copied; where that is too much, a batch goes in micro-batches whose gradients are added up
- * (nn/micro_batches.h). A step is a function of the parameters and its number alone. */
+ * (nn/micro_batches.h). A step is a function of the parameters and its number alone.
+ *
+ * A fixed number of micro-batches may be asked for instead. Their gradients are then added as the
+ * leaves of a tree (ranks/sum_tree.h), and several ranks share them out: each makes a subtree, so
+ * that all of them end in the bytes that one process has. */
 #ifndef LL_NN_LOSS_TRAINER_H
 #define LL_NN_LOSS_TRAINER_H
 
 #include "nn/session.h"
+#include "ranks/ranks.h"
 
 typedef struct ll_loss_trainer ll_loss_trainer;
 
@@ -38,8 +43,12 @@ typedef struct ll_loss_trainer_opts {
     const ll_backend *backend;
     int               n_threads;
     ll_train_attr     optim;
-    int64_t           batch; /* rows of a batch, at most */
-    void             *user;  /* of the functions below */
+    int64_t           batch;         /* rows of a batch, at most */
+    int64_t           micro_batches; /* of a batch: a power of two, at most batch; 0, 1: one, or as
+                                        many as memory wants */
+    const ll_ranks *ranks; /* that share them out, a power of two of at most so many; NULL:
+                              every process makes all */
+    void *user;            /* of the functions below */
 
     /* The loss; an output "loss" too. */
     ll_tensor *(*describe)(ll_graph *g, void *user, const ll_loss_of *what);

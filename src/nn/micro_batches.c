@@ -194,12 +194,19 @@ llap_status ll_micro_batches_create(ll_graph *g, ll_tensor *loss, const ll_train
     return st;
 }
 
-llap_status ll_micro_batches_add(ll_micro_batches *p, bool first, double share)
+llap_status ll_micro_batches_add(ll_micro_batches *p, bool first, bool fresh, double share)
 {
     const llap_status st = exchange_states(p, first);
-    p->keep = first ? 0.0f : 1.0f;
+    assert(fresh || !first);
+    p->keep = fresh ? 0.0f : 1.0f;
     p->share = (float)share;
     return st == LLAP_OK ? ll_run_exec(p->run) : st;
+}
+
+float *ll_micro_batches_sums(ll_micro_batches *p, size_t *n)
+{
+    *n = place_of(p, "") / sizeof(float);
+    return (float *)(void *)p->sums;
 }
 
 llap_status ll_micro_batches_step(ll_micro_batches *p, double lr, int64_t step, double *loss,

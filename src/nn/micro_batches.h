@@ -4,7 +4,7 @@
  *     ll_micro_batches *p;
  *     st = ll_micro_batches_create(g, loss, &LL_TRAIN_DEFAULT, params, &plan_opts, &p);
  *     ll_run *r = ll_micro_batches_run(p);               bind the inputs of a micro-batch there
- *     for (i = 0; i < n; i++) st = ll_micro_batches_add(p, i == 0, share[i]);
+ *     for (i = 0; i < n; i++) st = ll_micro_batches_add(p, i == 0, i == 0, share[i]);
  *     st = ll_micro_batches_step(p, lr, step, &loss, &norm);
  *
  * g describes the loss of one micro-batch.
@@ -31,8 +31,13 @@ ll_run *ll_micro_batches_run(ll_micro_batches *p);
 const ll_plan *
 ll_micro_batches_plan(const ll_micro_batches *p); /* of it; inputs "sum." are bound */
 
-/* Adds the gradients of what is bound; first: to nothing. */
-llap_status ll_micro_batches_add(ll_micro_batches *p, bool first, double share);
+/* Adds the gradients of what is bound to those before; fresh: to nothing. first: of a step, which
+ * also begins fresh. */
+llap_status ll_micro_batches_add(ll_micro_batches *p, bool first, bool fresh, double share);
+
+/* What was added, loss and gradients, [*n] in device memory: whoever adds them up in an order of
+ * his own puts the sum there before the step. */
+float *ll_micro_batches_sums(ll_micro_batches *p, size_t *n);
 
 /* Makes step number `step`, from 1, with what was added. loss NULL: nobody waits. */
 llap_status ll_micro_batches_step(ll_micro_batches *p, double lr, int64_t step, double *loss,

@@ -10,7 +10,7 @@
  *   async_results.h  losses of steps that are not waited for
  *   non_finite.h     which tensor it was
  *
- * May touch: graph, backend, base, base/rng. */
+ * May touch: graph, backend, base, base/rng, ranks. */
 
 /* Layers: functions that declare their parameters, named as in the reference's checkpoints, and add
  * their computation to the graph.

@@ -127,6 +127,8 @@ static void *input_of(ll_session *n, const char *name, ll_elem elem)
 float   *ll_session_real(ll_session *n, const char *name) { return input_of(n, name, LL_REAL); }
 int32_t *ll_session_int(ll_session *n, const char *name) { return input_of(n, name, LL_INT); }
 
+void ll_session_clear(ll_session *n) { memset(n->block, 0, n->n_bytes); }
+
 int64_t ll_session_count(const ll_session *n, const char *name)
 {
     const int i = slot_of(n, name, LL_REAL);
@@ -203,13 +205,19 @@ llap_status ll_session_later(const ll_session *n, ll_async_results *a, int64_t s
                                 ll_run_output_device(n->run, "grad_norm", NULL));
 }
 
-llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t micro_batch,
-                           double share)
+llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, const ll_session_micro *m)
 {
-    assert(n->micro_batches != NULL && micro_batch >= 0);
-    llap_status st = ll_session_random(p, step, micro_batch);
+    assert(n->micro_batches != NULL && m->number >= 0);
+    llap_status st = ll_session_random(p, step, m->number);
     if (st == LLAP_OK) st = send_inputs(n);
-    return st == LLAP_OK ? ll_micro_batches_add(n->micro_batches, micro_batch == 0, share) : st;
+    return st == LLAP_OK ? ll_micro_batches_add(n->micro_batches, m->first, m->fresh, m->share)
+                         : st;
+}
+
+float *ll_session_sums(ll_session *n, size_t *count)
+{
+    assert(n->micro_batches != NULL);
+    return ll_micro_batches_sums(n->micro_batches, count);
 }
 
 llap_status ll_session_added(ll_session *n, int64_t step, double lr, double *loss,

@@ -27,6 +27,7 @@ void        ll_session_destroy(ll_session *n); /* NULL is fine */
 /* Buffers of inputs; NULL where the plan has no use for the input. */
 float   *ll_session_real(ll_session *n, const char *name);
 int32_t *ll_session_int(ll_session *n, const char *name);
+void     ll_session_clear(ll_session *n);                         /* all of them become zeros */
 int64_t  ll_session_count(const ll_session *n, const char *name); /* of a real one; 0: none */
 
 /* Inputs whose names begin so have no buffer: tables in the backend's memory, borrowed until the
@@ -50,8 +51,14 @@ llap_status ll_session_later(const ll_session *n, ll_async_results *a, int64_t s
  * make the step. */
 llap_status ll_session_create_part(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr,
                                    const ll_params *p, int n_threads, ll_session **out);
-llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t micro_batch,
-                           double share);
+typedef struct ll_session_micro {
+    int64_t number;       /* of the micro-batch in its batch */
+    bool    first, fresh; /* of the step, here; its gradients are added to nothing */
+    double  share;        /* what its loss counts for */
+} ll_session_micro;
+llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, const ll_session_micro *m);
+/* What was added so far, as ll_micro_batches_sums. */
+float      *ll_session_sums(ll_session *n, size_t *count);
 llap_status ll_session_added(ll_session *n, int64_t step, double lr, double *loss,
                              double *grad_norm);
 

@@ -61,6 +61,7 @@ static const llap_option train_options[] = {
     OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
     OPTION_INTEGER(steps, NULL, 1, 1e9, "training steps of each network (default: by size and horizon)"),
     OPTION_INTEGER(batch, NULL, 1, 1e6, "examples of a training step (default: by size, 128 for small)"),
+    OPTION_INTEGER(micro_batches, NULL, 1, 1 << 20, "parts of a batch, a power of two, that as many processes of mpirun share out; their gradients are added in a fixed order (default: whole batches)"),
     OPTION_SEED,
     OPTION_REAL(lr, NULL, 1e-9, 1e30, "learning rate (default: by size)"),
     OPTION_FLAG(no_climate, "no calendar terms, even where validation is better with them"),

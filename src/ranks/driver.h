@@ -7,15 +7,18 @@
 #include <stdint.h>
 
 #define LL_RANKS_SYMBOL "llap_ranks_entry"
-enum { LL_RANKS_ABI = 1 };
+enum { LL_RANKS_ABI = 2 };
 
-/* Each answers 0, or a number of MPI's. */
+/* It moves bytes and adds nothing, so that no sum depends on it. Each answers 0, or a number of
+ * MPI's. */
 typedef struct ll_ranks_driver {
     int abi;
     int (*join)(int *rank, int *size);
     int (*share)(void *bytes, size_t n, int from);
-    int (*gather)(uint64_t mine, uint64_t *all); /* [size] */
-    void (*wait)(void);                          /* for all others */
+    int (*collect)(const void *mine, void *all, size_t each); /* all [size,each], by rank */
+    /* to [size,each]: what rank i has in its from [size,each] for this one */
+    int (*exchange)(const void *from, void *to, size_t each);
+    void (*wait)(void);      /* for all others */
     void (*leave)(int code); /* 0: when all do; else ends all processes at once */
 } ll_ranks_driver;
 

@@ -1,6 +1,7 @@
 /* The object that is linked with MPI. */
 #include "driver.h"
 
+#include <limits.h>
 #include <mpi.h>
 
 static int join(int *rank, int *size)
@@ -24,9 +25,16 @@ static int share(void *bytes, size_t n, int from)
     return error;
 }
 
-static int gather(uint64_t mine, uint64_t *all)
+static int collect(const void *mine, void *all, size_t each)
 {
-    return MPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    if (each > INT_MAX) return MPI_ERR_COUNT;
+    return MPI_Allgather(mine, (int)each, MPI_BYTE, all, (int)each, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int exchange(const void *from, void *to, size_t each)
+{
+    if (each > INT_MAX) return MPI_ERR_COUNT;
+    return MPI_Alltoall(from, (int)each, MPI_BYTE, to, (int)each, MPI_BYTE, MPI_COMM_WORLD);
 }
 
 static void wait(void) { (void)MPI_Barrier(MPI_COMM_WORLD); }
@@ -37,6 +45,7 @@ static void leave(int code)
     else (void)MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-extern const ll_ranks_driver llap_ranks_entry;
-__attribute__((visibility("default")))
-const ll_ranks_driver llap_ranks_entry = { LL_RANKS_ABI, join, share, gather, wait, leave };
+extern const ll_ranks_driver                                 llap_ranks_entry;
+__attribute__((visibility("default"))) const ll_ranks_driver llap_ranks_entry = {
+    LL_RANKS_ABI, join, share, collect, exchange, wait, leave
+};

@@ -358,6 +358,8 @@ llap_status ll_residual_trainer_create(const ll_residual_config *c, const ll_fea
                                        .n_threads = o->n_threads,
                                        .optim = o->optim,
                                        .batch = o->batch,
+                                       .micro_batches = o->micro_batches,
+                                       .ranks = o->ranks,
                                        .user = t,
                                        .describe = describe,
                                        .start = start,

@@ -34,14 +34,16 @@ typedef struct ll_residual_config {
 /* ---- training ---- */
 
 typedef struct ll_residual_opts {
-    int64_t           batch, steps, warmup;
-    double            lr, lr_least; /* the rate; the share of it that is left at the end */
-    ll_train_attr     optim;
-    ll_feature_noise  vary; /* without seed and step */
-    uint64_t          seed;
-    double            unit_hours; /* of the time axis; 0: no calendar, poles of a wide range */
-    int               n_threads;
-    const ll_backend *backend;
+    int64_t                batch, steps, warmup;
+    int64_t                micro_batches; /* of a batch, as of ll_loss_trainer_opts, as the next */
+    const struct ll_ranks *ranks;
+    double                 lr, lr_least; /* the rate; the share of it that is left at the end */
+    ll_train_attr          optim;
+    ll_feature_noise       vary; /* without seed and step */
+    uint64_t               seed;
+    double                 unit_hours; /* of the time axis; 0: no calendar, poles of a wide range */
+    int                    n_threads;
+    const ll_backend      *backend;
 } ll_residual_opts;
 
 /* clang-format off */

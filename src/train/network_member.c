@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/time/civil.h"
 #include "predict/view/frame.h"
+#include "ranks/ranks.h"
 
 #include <assert.h>
 #include <math.h>
@@ -28,6 +29,8 @@ static ll_residual_opts training_of(const llap_model *m, const ll_network_config
     t.vary.drop = 0.5 * c->features.augment;
     t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
     t.unit_hours = m->frame.axis == LL_AXIS_CALENDAR ? (double)m->frame.unit / LL_NS_PER_HOUR : 0.0;
+    t.micro_batches = o->micro_batches;
+    t.ranks = ll_ranks_joined();
     t.n_threads = omp_get_max_threads();
     t.backend = f->backend;
     return t;
@@ -206,7 +209,7 @@ llap_status ll_train_member(ll_training_run *run, const llap_model *m, ll_networ
 {
     member_run *r = NULL;
     llap_status st = member_create(m, net, f, o, from, member, &r);
-    if (st == LLAP_OK && ll_residual_trainer_rows(r->trainer) < f->batch)
+    if (st == LLAP_OK && o->micro_batches <= 1 && ll_residual_trainer_rows(r->trainer) < f->batch)
         ll_stage_in_micro_batches(o->log, r->name, f->backend, f->batch,
                                   ll_residual_trainer_rows(r->trainer));
     if (st == LLAP_OK) {

@@ -253,6 +253,7 @@ static llap_status choose_rival(const llap_train_opts *o, ll_train_plan *l)
         { o->diffusion > LLAP_TRAIN_DIFFUSION_NO, "diffusion" },
         { o->view != LLAP_TRAIN_VIEW_AUTO, "view" },
         { o->members > 1, "members" },
+        { o->micro_batches > 1, "micro_batches" },
         { o->from != NULL, "from" },
         { o->network != NULL, "network" },
         { o->kind != NULL && strcmp(o->kind, "auto") != 0, "kind" },

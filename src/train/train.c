@@ -193,8 +193,19 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
+/* Says what several ranks do not share out. */
+static void say_alone(const llap_train_opts *o, const ll_train_plan *l, int size)
+{
+    if (l->recipe.stacked || o->micro_batches > 1) return;
+    ll_logf(o->log, LLAP_LOG_WARNING, "ranks: each of %d processes does all of this%s", size,
+            l->recipe.alone || l->rival != NULL
+                ? ""
+                : "; `micro_batches` shares out the steps of the networks");
+}
+
 /* Several ranks train one model: on the same data, with the same options, none of which depends on
- * the time that one of them takes. The first one tells of it; states are those of one process. */
+ * the time that one of them takes. The first one tells of it and writes the state. Of a stack there
+ * is none: the members of others are not in it. */
 static llap_status meet_ranks(const llap_panel *p, llap_train_opts *o, const ll_json *config,
                               const ll_train_plan *l)
 {
@@ -203,13 +214,11 @@ static llap_status meet_ranks(const llap_panel *p, llap_train_opts *o, const ll_
     if (r == NULL) return LLAP_OK;
     if (o->budget != NULL)
         return ll_fail(LLAP_EOPTION, "budget: is for one process, and this is one of %d", r->size);
-    if (o->resume)
-        return ll_fail(LLAP_EOPTION, "resume: is for one process: %d keep no state", r->size);
-    if (!l->recipe.stacked)
-        ll_logf(o->log, LLAP_LOG_WARNING,
-                "ranks: only the members of a stack are shared out; each of %d does all of this",
-                r->size);
-    o->state = NULL;
+    if (o->resume && l->recipe.stacked)
+        return ll_fail(LLAP_EOPTION, "resume: is for one process: %d keep no state of a stack",
+                       r->size);
+    say_alone(o, l, r->size);
+    if (l->recipe.stacked) o->state = NULL;
     if (r->rank > 0) {
         o->log = NULL;
         o->history = NULL;

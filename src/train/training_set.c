@@ -10,6 +10,7 @@
 #include "predict/view/frame.h"
 #include "predict/view/panel_view.h"
 #include "residual/residual.h"
+#include "train/run/config.h"
 #include "train/run/recipe.h"
 
 #include <assert.h>
@@ -236,7 +237,8 @@ llap_status ll_training_set_init(ll_training_set *f, const ll_model_frame *frame
                                  ll_size size, const ll_json *config)
 {
     *f = (ll_training_set){ .batch = o->batch > 0 ? o->batch : size == LL_SIZE_TINY ? 64 : 128 };
-    llap_status st = ll_backend_choose(o->device, o->precision, &f->backend);
+    llap_status st = ll_train_micro_batches(o, f->batch);
+    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &f->backend);
     if (st == LLAP_OK) st = find_inputs(f, p, var, frame->n_targets);
     if (st == LLAP_OK) st = make_layout(frame, p, o->view, config, f->n_inputs, &f->layout);
     if (st == LLAP_OK) st = make_recipe(frame, f->layout.view, size, o, config, &f->recipe);

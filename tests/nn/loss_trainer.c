@@ -115,12 +115,13 @@ static llap_status take(void *user, int64_t step, ll_session *net)
     return ll_epochs_take(&w->order, step % 3 * BATCH, count(user, step), w->device_index);
 }
 
-static void open_world(world *w, const ll_backend *b)
+static void open_world_of(world *w, const ll_backend *b, int64_t micro_batches)
 {
     const ll_loss_trainer_opts o = { .backend = b,
                                      .n_threads = 1,
                                      .optim = LL_TRAIN_DEFAULT,
                                      .batch = BATCH,
+                                     .micro_batches = micro_batches,
                                      .user = w,
                                      .describe = describe,
                                      .start = start,
@@ -136,6 +137,8 @@ static void open_world(world *w, const ll_backend *b)
     for (int i = 0; i < N; i++) w->y[i] = w->x[i * D] - 0.5f * w->x[i * D + 1];
     CHECK_OK(ll_loss_trainer_create(&o, &w->t));
 }
+
+static void open_world(world *w, const ll_backend *b) { open_world_of(w, b, 0); }
 
 /* The steps, by twos ahead or one by one; how often memory is to be saved. */
 static void train(const ll_backend *b, int n_saved, bool ahead, double *loss, double *norm)
@@ -171,6 +174,65 @@ static void memory_changes_nothing(void **state)
                 assert_true(fabs(found_norm[i] - norm[i]) <= tol * norm[i]);
             }
         }
+}
+
+/* A fixed number of them: as the whole batch but for rounding, the same bytes wherever memory is,
+ * also where a batch does not have all of them. Less memory would be another number. */
+static void fixed_micro_batches(void **state)
+{
+    (void)state;
+    const ll_backend        apart = apart_backend();
+    const ll_backend *const backend[] = { &ll_backend_cpu, &apart };
+    double                  whole[STEPS], whole_norm[STEPS], loss[2][STEPS], norm[2][STEPS];
+    train(&ll_backend_cpu, 0, false, whole, whole_norm);
+    for (int64_t n = 2; n <= 8; n *= 2) {
+        for (int k = 0; k < 2; k++) {
+            world w;
+            open_world_of(&w, backend[k], n);
+            assert_int_equal(ll_loss_trainer_rows(w.t), (BATCH + n - 1) / n);
+            for (int64_t i = 0; i < STEPS; i++)
+                CHECK_OK(ll_loss_trainer_step(w.t, i, 0.01, loss[k] + i, norm[k] + i));
+            assert_int_equal(ll_loss_trainer_save_memory(w.t), LLAP_ENOMEM);
+            assert_false(ll_loss_trainer_on_device(w.t));
+            assert_int_equal(w.said, 0); /* it is as asked for */
+            ll_loss_trainer_destroy(w.t);
+        }
+        assert_memory_equal(loss[0], loss[1], sizeof loss[0]);
+        assert_memory_equal(norm[0], norm[1], sizeof norm[0]);
+        for (int i = 0; i < STEPS; i++) {
+            assert_true(fabs(loss[0][i] - whole[i]) <= 1e-5 * whole[i]);
+            assert_true(fabs(norm[0][i] - whole_norm[i]) <= 1e-5 * whole_norm[i]);
+        }
+    }
+}
+
+static llap_status make_and_step_fixed(void *user)
+{
+    const ll_loss_trainer_opts o = { .backend = &ll_backend_cpu,
+                                     .n_threads = 1,
+                                     .optim = LL_TRAIN_DEFAULT,
+                                     .batch = BATCH,
+                                     .micro_batches = 4,
+                                     .user = user,
+                                     .describe = describe,
+                                     .start = start,
+                                     .count = count,
+                                     .fill = fill };
+    world                     *w = user;
+    double                     loss, norm;
+    llap_status                st = ll_loss_trainer_create(&o, &w->t);
+    if (st == LLAP_OK) st = ll_loss_trainer_step(w->t, 0, 0.01, &loss, &norm);
+    ll_loss_trainer_destroy(w->t);
+    return st;
+}
+
+static void fixed_micro_batches_without_memory(void **state)
+{
+    (void)state;
+    world w;
+    open_world(&w, &ll_backend_cpu); /* for its data */
+    ll_loss_trainer_destroy(w.t);
+    check_every_failed_allocation(make_and_step_fixed, &w);
 }
 
 /* Down to one row; what does not fit then is said, and a batch is one again. */
@@ -228,6 +290,8 @@ static void bad_steps_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(memory_changes_nothing),
+                                        cmocka_unit_test(fixed_micro_batches),
+                                        cmocka_unit_test(fixed_micro_batches_without_memory),
                                         cmocka_unit_test(memory_ends),
                                         cmocka_unit_test(bad_steps_are_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);

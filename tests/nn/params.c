@@ -325,7 +325,7 @@ static void nor_does_that_of_a_piece(void **state)
     for (int i = 0; i < 3; i++) { /* the first, the second, none */
         for (int k = 0; k < 2; k++) {
             s.y[0] = i == k ? 2e19f : y0;
-            CHECK_OK(ll_micro_batches_add(p, k == 0, 0.5));
+            CHECK_OK(ll_micro_batches_add(p, k == 0, k == 0, 0.5));
         }
         CHECK_OK(ll_micro_batches_step(p, 0.01, 1, &loss, &norm));
         assert_true(isfinite(norm));

@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 #include "predict/view/frame.h"
+#include "ranks/ranks.h"
 #include "train/reference/reference.h"
+#include "train/run/config.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
@@ -135,6 +137,8 @@ static llap_status make_trainer(diffusion_stage *s)
                                      .n_threads = r->n_threads,
                                      .optim = r->recipe.denoiser.stage.optim,
                                      .batch = s->B,
+                                     .micro_batches = r->o->micro_batches,
+                                     .ranks = ll_ranks_joined(),
                                      .user = s,
                                      .describe = diffusion_describe,
                                      .start = start,
@@ -164,6 +168,8 @@ static llap_status prepare(diffusion_stage *s)
     if (st != LLAP_OK) return st;
     assert(s->rows.n > 0 && s->rows.h == s->val.h && s->rows.Z == s->val.Z);
     s->B = r->groups < s->rows.n ? r->groups : s->rows.n;
+    st = ll_train_micro_batches(r->o, s->B);
+    if (st != LLAP_OK) return st;
     s->n_batches = (s->rows.n + s->B - 1) / s->B;
     s->order = ll_new((size_t)s->n_batches, sizeof *s->order);
     s->t = ll_new((size_t)s->B, sizeof *s->t);
@@ -193,6 +199,7 @@ llap_status ll_reference_diffusion(ll_reference *r, ll_training_run *t)
                                     .H = c->summarizer.width,
                                     .Z = c->denoiser.data_dim,
                                     .epoch = -1,
+                                    .whole = -1,
                                     .lr = { .kind = LL_LR_WARMUP_CONSTANT,
                                             .base = d->stage.lr,
                                             .min = d->lr_first * d->stage.lr,

@@ -21,7 +21,8 @@ typedef struct diffusion_stage {
     const float     *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
     ll_lr            lr;
     double           lr_now;
-    /* of a whole batch that goes in micro-batches */
+    /* of a whole batch that goes in micro-batches, */
+    int64_t  whole;         /* that of this step; -1: none */
     int32_t *t;             /* [B] steps of the process */
     float   *flag, *weight; /* [B] */
     float    kinds[2];      /* whether any row has its condition, and whether any has none */

@@ -221,6 +221,7 @@ static void draw_whole(diffusion_stage *s, int64_t number, int64_t first, int64_
     const ll_schedule *schedule = s->r->network->schedule;
     assert(count <= s->B && first + count <= s->rows.n);
     s->kinds[0] = s->kinds[1] = 0.0f;
+    s->whole = number;
     for (int64_t i = 0; i < count; i++) {
         ll_diffusion_draw(schedule, &o, s->rows.id[first + i], (uint32_t)number, s->t + i,
                           s->flag + i, NULL, 0);
@@ -249,7 +250,7 @@ llap_status diffusion_fill(void *stage, const ll_micro_batch *b, ll_session *net
     int64_t          first, count;
     diffusion_find_batch(s, b->step, &first, &count);
     assert(b->count == count);
-    if (micro && b->first == 0) draw_whole(s, b->step, first, count);
+    if (micro && s->whole != b->step) draw_whole(s, b->step, first, count);
     fill_noised(s, &s->rows, first + b->first, b->rows, (uint32_t)b->step, true, net);
     if (!micro) return LLAP_OK;
     fill_micro(s, b, net);

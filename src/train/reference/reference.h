@@ -12,7 +12,7 @@
  * Forecasts of such models are in predict (predict/reference.h). Letters: B rows of a batch, N
  * slots of a row, l context rows, h queries, D inputs, C targets.
  * May touch: base, base/rng, backend, backend/cpu, graph, nn, data, data/windows, networks,
- * diffusion, stack, fill, model, predict, predict/view, train/run. */
+ * diffusion, stack, fill, model, predict, predict/view, train/run, ranks. */
 #ifndef LL_TRAIN_REFERENCE_REFERENCE_H
 #define LL_TRAIN_REFERENCE_REFERENCE_H
 

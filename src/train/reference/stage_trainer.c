@@ -4,6 +4,7 @@
 #include "nn/epochs.h"
 #include "nn/optim.h"
 #include "predict/view/frame.h"
+#include "ranks/ranks.h"
 #include "train/reference/reference.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -257,6 +258,8 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
                                      .n_threads = r->n_threads,
                                      .optim = how->optim,
                                      .batch = r->B,
+                                     .micro_batches = r->o->micro_batches,
+                                     .ranks = ll_ranks_joined(),
                                      .user = l,
                                      .describe = describe,
                                      .start = start,

@@ -306,6 +306,7 @@ llap_status ll_reference_train(const llap_panel *p, const llap_train_opts *o, co
         st = ll_backend_choose(o->device, LLAP_GPU_FP32, &r.exact);
     if (st == LLAP_OK) st = load_from(o->from, &from);
     if (st == LLAP_OK) st = ll_reference_look(&r, p, var);
+    if (st == LLAP_OK) st = ll_train_micro_batches(o, r.groups < r.B ? r.groups : r.B);
     if (st == LLAP_OK) st = make_network(&r, p, config);
     if (st == LLAP_OK && from != NULL) st = start_from(&r, from);
     if (st == LLAP_OK) st = train(&r, p, config, out);

@@ -7,6 +7,7 @@
 #include "base/json/fields.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "ranks/ranks.h"
 #include "train/run/recipe.h"
 
 #include <assert.h>
@@ -160,8 +161,8 @@ static llap_status merge(const llap_train_opts *o, llap_train_opts *out, ll_json
  * those. */
 static llap_train_size usual_size(const llap_train_opts *given, const ll_json *config)
 {
-    static const char *const of_networks[] = { "view", "members", "steps",  "batch",
-                                               "lr",   "from",    "network" };
+    static const char *const of_networks[] = { "view",          "members", "steps", "batch",
+                                               "micro_batches", "lr",      "from",  "network" };
     bool                     any = config != NULL && ll_json_has(config, "network");
     for (size_t i = 0; i < sizeof of_networks / sizeof *of_networks; i++)
         any =
@@ -174,6 +175,7 @@ llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_j
     llap_train_opts merged;
     llap_status     st = merge(o, &merged, config);
     if (st == LLAP_OK) st = llap_options_resolve(llap_train_options(), &merged, out, sizeof *out);
+    if (st == LLAP_OK && out->micro_batches == 1) out->micro_batches = 0; /* a whole batch is one */
     if (st == LLAP_OK && out->size == LLAP_TRAIN_SIZE_DEFAULT &&
         out->profile != LLAP_TRAIN_PROFILE_REFERENCE && out->rival == NULL)
         out->size = usual_size(&merged, *config);
@@ -182,6 +184,28 @@ llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_j
         *config = NULL;
     }
     return st;
+}
+
+/* The lowest bit alone. */
+static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+llap_status ll_train_micro_batches(const llap_train_opts *o, int64_t batch)
+{
+    const ll_ranks *r = ll_ranks_joined();
+    const int64_t   n = o->micro_batches, size = r == NULL ? 1 : r->size;
+    llap_status     st = LLAP_OK;
+    if (n <= 1) return LLAP_OK;
+    if (!is_power_of_two(n) || n > batch)
+        st =
+            ll_fail(LLAP_EOPTION,
+                    "micro_batches: expected a power of two of at most %lld, the batch, found %lld",
+                    (long long)batch, (long long)n);
+    else if (!is_power_of_two(size) || size > n)
+        st = ll_fail(LLAP_EOPTION,
+                     "micro_batches: %lld cannot be shared out to %lld processes: start a power of "
+                     "two of at most %lld",
+                     (long long)n, (long long)size, (long long)n);
+    return ll_ranks_end_together(r, st);
 }
 
 /* Resolved options as a config: what is the default anyway is left out, but for the seed. */

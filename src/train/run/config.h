@@ -17,6 +17,10 @@
  */
 llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_json **config);
 
+/* Whether a batch of so many rows can go in the micro-batches of the options, and as many processes
+ * as there are can share these out. LLAP_EOPTION; of several ranks the first one says it. */
+llap_status ll_train_micro_batches(const llap_train_opts *o, int64_t batch);
+
 /* The options of a training as its model keeps them: m->training, or *text (caller owns,
  * ll_free), is a file as above, for another run. Files that were given, parts and from, are not
  * named in it. */

@@ -12,12 +12,14 @@
 #include "data/panel_words.h"
 #include "predict/device.h"
 #include "predict/view/static_table.h"
+#include "ranks/ranks.h"
 #include "train/run/facts.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Names, times, values and what was observed; of all entities, where p is a sample of them. */
 static uint64_t hash_panel(const llap_panel *p)
@@ -102,6 +104,8 @@ static void add_options(ll_fact_list *l, const llap_train_opts *o, const ll_netw
     for (const llap_option *k = llap_train_options(); k->name != NULL; k++) {
         const bool file = k->type == LLAP_OPTION_FILE || k->type == LLAP_OPTION_JSON;
         if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
+        if (strcmp(k->name, "micro_batches") == 0 && o->micro_batches == 0)
+            continue; /* as before */
         if (strcmp(k->name, "size") == 0)
             ll_facts_add(l, k->name,
                          o->rival != NULL                   ? "rival"
@@ -281,13 +285,29 @@ static llap_status find_finished(const llap_panel *p, const llap_train_opts *o,
     return LLAP_OK;
 }
 
+/* Whether other ranks go on from the same state. They look before any of them writes. */
+static llap_status meet_ranks(const llap_train_opts *o, llap_status st, bool finished)
+{
+    const ll_ranks *r = ll_ranks_joined();
+    uint64_t        state = 0;
+    if (r == NULL) return st;
+    if (st == LLAP_OK && o->resume && o->state != NULL && access(o->state, F_OK) == 0)
+        st = hash_file(o->state, &state);
+    st = ll_ranks_end_together(r, st);
+    return st == LLAP_OK
+               ? ll_ranks_agree(r, finished ? ~state : state, "another state to go on from")
+               : st;
+}
+
 llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
                                  const ll_model_frame *f, const ll_run_job *job,
                                  ll_training_run **out, llap_model **finished)
 {
     ll_fact_list         l = { 0 };
     char                 run[LL_MODEL_RUN + 1];
+    const ll_ranks      *ranks = ll_ranks_joined();
     ll_training_run_opts how = { .state = o->state,
+                                 .reader = ranks != NULL && ranks->rank > 0,
                                  .resume = o->resume != 0,
                                  .save_every = o->save_every,
                                  .log = o->history,
@@ -302,7 +322,10 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
     how.finished = *finished != NULL;
     if (st == LLAP_OK) st = ll_training_run_create(&how, l.fact, l.n, out);
     ll_facts_deinit(&l);
+    st = meet_ranks(o, st, how.finished);
     if (st == LLAP_OK) return st;
+    ll_training_run_destroy(*out);
+    *out = NULL;
     llap_model_destroy(*finished);
     *finished = NULL;
     return st;

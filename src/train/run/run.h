@@ -12,7 +12,7 @@
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
  * May touch: base, base/json, base/time, base/rng, backend, backend/cpu, graph, nn, data,
- * data/windows, anchor, anchor/chain, residual, stack, fill, model, predict. */
+ * data/windows, anchor, anchor/chain, residual, stack, fill, model, predict, ranks. */
 
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
@@ -108,6 +108,7 @@ typedef struct ll_stage_result {
 
 typedef struct ll_training_run_opts {
     const char     *state;      /* file; NULL: none is written */
+    bool            reader;     /* of several ranks one that reads the state and never writes it */
     bool            resume;     /* go on with the state, if there is one */
     double          save_every; /* seconds between states */
     int64_t         save_steps; /* steps between states; 0: by the clock alone */

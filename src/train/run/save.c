@@ -164,7 +164,7 @@ static llap_status write_state(ll_training_run *t, const ll_stage *s, const ll_r
 llap_status training_save(ll_training_run *t, const ll_stage *s, ll_run_progress *g,
                           const ll_weights *best)
 {
-    if (t->o.state == NULL) return LLAP_OK;
+    if (t->o.state == NULL || t->o.reader) return LLAP_OK;
     t->saved = now();
     assert(g->step >= 0);
     g->log_size = t->log_size;
@@ -236,7 +236,7 @@ size_t training_bytes(const ll_training_run *t, const ll_params *p)
 
 llap_status ll_training_run_room(const ll_training_run *t, size_t n_bytes)
 {
-    if (t->o.state == NULL) return LLAP_OK;
+    if (t->o.state == NULL || t->o.reader) return LLAP_OK;
     uint64_t    n_free = 0;
     llap_status st = ll_file_room(t->o.state, &n_free);
     if (access(t->o.state, F_OK) != 0) n_bytes *= 2; /* the next one is written beside it */
