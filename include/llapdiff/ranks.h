@@ -9,7 +9,11 @@
  *
  * Every rank reads the same data and has the same model at the end, with the bytes that one process
  * alone would have given it. The members of a stack are shared out, and with micro_batches the
- * steps of diffusion networks; anchors are fitted by all. */
+ * steps of diffusion networks; anchors are fitted by all.
+ *
+ * llap_forecast, llap_impute and llap_evaluate share out their work likewise: once joined, every
+ * rank calls them with the same model, data and options, and every rank has the answer. Where a
+ * call fails for all, rank 0 returns and the others wait for its llap_ranks_leave(1). */
 #ifndef LLAPDIFF_RANKS_H
 #define LLAPDIFF_RANKS_H
 

@@ -160,6 +160,8 @@ llap_status cli_print_completion(const char *shell);
  * SIGINT ends the program as it does any other. */
 bool cli_stop_asked(void);
 void cli_catch_signals(void);
+/* Of several processes, those that end when the first one does. */
+void cli_ignore_signals(void);
 
 /* notify.c. Tells the service manager that started the program, if one did ("READY=1"). */
 void cli_notify(const char *state);

@@ -77,8 +77,11 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_bar               *bar = NULL;
     char                   *table = NULL, *json = NULL;
     cli_mates               mates = { 0 };
+    int                     rank;
+    cli_common              quiet;
     if (check_files(o, n, operands) != LLAP_OK) return LLAP_EUSAGE;
-    llap_status st = o->plot == NULL ? LLAP_OK : llap_plot_can_save(o->plot);
+    llap_status st = cli_join(&common, &quiet, &rank);
+    if (st == LLAP_OK && o->plot != NULL) st = llap_plot_can_save(o->plot);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);
     if (st == LLAP_OK) {
@@ -92,10 +95,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         llap_bar_destroy(bar);
     }
     cli_catch_signals();
-    if (st == LLAP_OK && o->plot != NULL) st = llap_plot_scores(json, o->plot);
-    if (st == LLAP_OK) cli_print_text(common, common->json ? json : table);
+    if (st == LLAP_OK && rank == 0 && o->plot != NULL) st = llap_plot_scores(json, o->plot);
+    if (st == LLAP_OK && rank == 0) cli_print_text(common, common->json ? json : table);
     else llap_text_free(table);
-    if (st != LLAP_OK || !common->json) llap_text_free(json);
+    if (st != LLAP_OK || rank > 0 || !common->json) llap_text_free(json);
     cli_mates_free(&mates);
     llap_model_destroy(model);
     llap_panel_destroy(panel);

@@ -92,9 +92,12 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_bar               *bar = NULL;
     cli_mates               mates = { 0 };
     cli_scenarios           scenarios = { 0 };
+    cli_common              quiet;
+    int                     rank;
+    char                   *times = (char *)ask.times;
+    llap_status             st = cli_join(&common, &quiet, &rank);
     ask.log = &common->log;
-    char       *times = (char *)ask.times;
-    llap_status st = cli_check_output(common, "forecast", &o->to, n, operands);
+    if (st == LLAP_OK) st = cli_check_output(common, "forecast", &o->to, n, operands);
     if (st == LLAP_OK && o->to.plot != NULL && ask.total >= LLAP_FORECAST_TOTAL_ENTITIES)
         st = cli_usage("forecast", "--plot draws entities: leave out --total entities or both");
     if (st == LLAP_OK) st = cli_spare("forecast", o->to.file, 1, &times);
@@ -111,14 +114,16 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         ask.n_scenarios = scenarios.n;
         ask.with = (const llap_model *const *)mates.model;
         ask.n_with = mates.n;
-        if (o->components != NULL) st = put_components(model, panel, &ask, o->components);
+        if (o->components != NULL && rank == 0)
+            st = put_components(model, panel, &ask, o->components);
     }
     if (st == LLAP_OK) {
         ask.progress = cli_progress(common, &bar);
         st = llap_forecast(model, panel, &ask, &answer);
         llap_bar_destroy(bar);
     }
-    if (st == LLAP_OK) st = cli_put_answer(common, answer, panel, &o->to);
+    if (st == LLAP_OK && rank == 0) st = cli_put_answer(common, answer, panel, &o->to);
+    else llap_answer_destroy(answer);
     cli_mates_free(&mates);
     cli_scenarios_free(&scenarios);
     llap_model_destroy(model);

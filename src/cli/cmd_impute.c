@@ -36,11 +36,14 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model           *model = NULL;
     llap_answer          *answer = NULL;
     llap_bar             *bar = NULL;
-    ask.log = &common->log;
-    char *times = (char *)ask.times;
+    cli_common            quiet;
+    int                   rank;
+    char                 *times = (char *)ask.times;
     if (ask.times != NULL && o->to.plot != NULL)
         return cli_usage("impute", "--plot draws the rows of the data, not those of --times");
-    llap_status st = cli_check_output(common, "impute", &o->to, n, operands);
+    llap_status st = cli_join(&common, &quiet, &rank);
+    ask.log = &common->log;
+    if (st == LLAP_OK) st = cli_check_output(common, "impute", &o->to, n, operands);
     if (st == LLAP_OK) st = cli_spare("impute", o->to.file, 1, &times);
     if (st == LLAP_OK) st = cli_open(common, &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) {
@@ -48,7 +51,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         st = llap_impute(model, panel, &ask, &answer);
         llap_bar_destroy(bar);
     }
-    if (st == LLAP_OK) st = cli_put_answer(common, answer, panel, &o->to);
+    if (st == LLAP_OK && rank == 0) st = cli_put_answer(common, answer, panel, &o->to);
+    else llap_answer_destroy(answer);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;

@@ -137,21 +137,16 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 {
     const train_options   *all = opts;
     const llap_train_opts *o = &all->train;
-    int                    rank, size;
+    int                    rank;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
     if (o->from != NULL && strcmp(o->from, "-") == 0)
         return cli_usage("train", "--from is read more than once: give a file, not -");
     signal(SIGPIPE, SIG_IGN); /* what is trained outlives who reads about it */
-    llap_status st = llap_ranks_join(&rank, &size);
+    cli_common  quiet;
+    llap_status st = cli_join(&common, &quiet, &rank);
     if (st != LLAP_OK) return st;
-    cli_common quiet = *common; /* of several processes the first one speaks and writes */
-    if (rank > 0) {
-        quiet.quiet = 1;
-        quiet.log.sink = NULL;
-        common = &quiet;
-    }
     say_idle(common, o);
     llap_panel *panel = NULL;
     llap_model *model = NULL;

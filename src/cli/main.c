@@ -123,6 +123,14 @@ void cli_catch_signals(void)
     handle_signals((int)SA_RESETHAND);
 }
 
+void cli_ignore_signals(void)
+{
+    caught = 1;
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
+}
+
 /* Tells of options that have no effect here, and of the seed that is used where none was given. */
 static void print_notes(const cli_command *command, const cli_common *common, const void *options)
 {

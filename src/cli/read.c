@@ -109,6 +109,19 @@ llap_status cli_check_output(const cli_common *common, const char *command, cons
     return st;
 }
 
+llap_status cli_join(const cli_common **common, cli_common *room, int *rank)
+{
+    int               size;
+    const llap_status st = llap_ranks_join(rank, &size);
+    if (st != LLAP_OK || *rank == 0) return st;
+    *room = **common;
+    room->quiet = 1;
+    room->log.sink = NULL;
+    *common = room;
+    cli_ignore_signals();
+    return LLAP_OK;
+}
+
 llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,
                            const cli_output *to)
 {

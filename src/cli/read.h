@@ -108,6 +108,11 @@ llap_status cli_read_scenarios(const cli_common *common, const char *command,
                                cli_scenarios *out);
 void        cli_scenarios_free(cli_scenarios *s);
 
+/* Joins the processes of mpirun, of which the first one speaks, writes and hears signals: the
+ * others get a *common that is quiet, in room, and write nothing. *rank is 0 where there are none.
+ */
+llap_status cli_join(const cli_common **common, cli_common *room, int *rank);
+
 /* Draws the answer to a question about panel, writes it or, with --json, prints it; destroys it. */
 llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,
                            const cli_output *to);

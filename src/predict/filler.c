@@ -251,6 +251,7 @@ static llap_status do_all(filler *f)
     llap_status st = chunk_init(&k, f, n);
     if (st == LLAP_OK) st = ll_networks_sampler(&f->n, &o, f->o->log, &sampler);
     for (size_t i = 0; i < f->gaps.n && st == LLAP_OK; i += n) {
+        if (!ll_ranks_mine(f->o->ranks, (int64_t)(i / n))) continue;
         k.window = f->gaps.window + i;
         k.n = f->gaps.n - i < n ? f->gaps.n - i : n;
         st = ll_report(

@@ -13,6 +13,7 @@
 #define LL_PREDICT_FILLER_H
 
 #include "predict/network_members.h"
+#include "ranks/ranks.h"
 
 typedef struct ll_gap_cells { /* borrowed */
     const llap_model *m;
@@ -28,7 +29,9 @@ typedef struct ll_fill_gaps_opts {
     size_t            most; /* windows, evenly spread; 0: all */
     llap_progress     progress;
     const ll_backend *backend; /* of the networks; NULL: cpu */
-    const llap_log   *log;
+    const ll_ranks *ranks; /* windows are drawn in turn: cells of others are not handed over. NULL,
+                              and where there is no anchor: all are */
+    const llap_log *log;
 } ll_fill_gaps_opts;
 
 typedef struct ll_filled_cell { /* an asked cell */

@@ -18,6 +18,7 @@
 #include "predict/view/compare.h"
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
+#include "predict/view/meet.h"
 #include "predict/view/queries.h"
 #include "predict/view/stack_view.h"
 #include "predict/view/static_view.h"
@@ -179,19 +180,37 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
     return st;
 }
 
-static llap_status put_all(paths *a, const llap_panel *p, const ll_forecaster *f)
+/* The rows of the answer that a forecast makes: *first .. *end - 1. */
+static void rows_of(const paths *a, size_t i, size_t *first, size_t *end)
+{
+    const bool   total = over_horizon(a->o);
+    const size_t width = (size_t)(a->n_targets * (a->o->keep_samples ? a->n_paths : 1));
+    *first = width * (total ? i : a->q->first[i]);
+    *end = width * (total ? i + 1 : a->q->first[i + 1]);
+}
+
+/* Ranks make groups of forecasts in turn. */
+static llap_status put_all(const ll_ranks *r, paths *a, const llap_panel *p, const ll_forecaster *f)
 {
     const ll_queries *q = a->q;
     asked            *list = ll_new(q->n, sizeof *list);
-    llap_status       st = list == NULL ? LLAP_ENOMEM : LLAP_OK;
+    uint8_t          *mine = ll_new(r == NULL ? 1 : a->out->n_rows, sizeof *mine);
+    int64_t           group = 0;
+    llap_status       st = list == NULL || mine == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; i < q->n && st == LLAP_OK; i++) list[i] = (asked){ q->origin[i], i };
     if (st == LLAP_OK) qsort(list, q->n, sizeof *list, in_time);
     for (size_t i = 0, end; i < q->n && st == LLAP_OK; i = end) {
         for (end = i + 1; end < q->n; end++)
             if (list[end].origin != list[end - 1].origin && end - i >= WINDOWS_AT_ONCE) break;
         a->done = (int64_t)i;
+        if (!ll_ranks_mine(r, group++)) continue;
+        for (size_t k = i, row, last; r != NULL && k < end; k++)
+            for (rows_of(a, list[k].place, &row, &last); row < last; row++) mine[row] = 1;
         st = put_paths(a, p, f, list + i, (int64_t)(end - i));
     }
+    st = ll_ranks_end_together(r, st);
+    if (st == LLAP_OK) st = ll_answer_spread(r, a->out, mine);
+    ll_free(mine);
     ll_free(list);
     return st;
 }
@@ -237,7 +256,7 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
     if (st == LLAP_OK)
         st = ll_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->networks,
                                 &f);
-    if (st == LLAP_OK) st = put_all(&a, p, &f);
+    if (st == LLAP_OK) st = put_all(ll_ranks_joined(), &a, p, &f);
     ll_forecaster_deinit(&f);
     ll_totals_deinit(&totals);
     ll_free(a.x);
@@ -245,6 +264,52 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
 }
 
 /* ---- laws ---- */
+
+/* The numbers of all these forecasts about target v. */
+static void put_laws(const llap_model *m, const llap_panel *p, const ll_queries *q, int64_t v,
+                     const ll_law *law, const ll_normal_scores *score, llap_answer *out)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const size_t series = ll_model_series_of(m, p, q->entity[i]);
+        for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
+            const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
+            ll_answer_put(out, at,
+                          (ll_answer_row){ .time = q->time[k],
+                                           .origin = q->origin[i],
+                                           .entity = (int32_t)q->entity[i],
+                                           .target = (int32_t)v });
+            ll_law_numbers(m->anchor[v], series, &law[k], score,
+                           out->number + at * (size_t)out->n_numbers);
+        }
+    }
+}
+
+/* Forecasts that this rank makes of those asked for; they lie where all would. */
+static ll_queries part_of(const ll_ranks *r, const ll_queries *q)
+{
+    ll_queries some = *q;
+    int64_t    first, end;
+    ll_ranks_part(r, (int64_t)q->n, &first, &end);
+    some.n = (size_t)(end - first);
+    some.entity += first;
+    some.origin += first;
+    some.first += first;
+    return some;
+}
+
+/* The rows of part q go to the other ranks. */
+static llap_status spread_part(const ll_ranks *r, const ll_queries *q, int64_t n_targets,
+                               llap_answer *out)
+{
+    if (r == NULL) return LLAP_OK;
+    const size_t C = (size_t)n_targets;
+    uint8_t     *mine = ll_new(out->n_rows + 1, sizeof *mine);
+    if (mine == NULL) return LLAP_ENOMEM;
+    for (size_t i = q->first[0] * C; i < q->first[q->n] * C; i++) mine[i] = 1;
+    const llap_status st = ll_answer_spread(r, out, mine);
+    ll_free(mine);
+    return st;
+}
 
 /* As answer_paths. */
 static llap_status answer_laws(const llap_model *m, const llap_panel *p,
@@ -256,6 +321,8 @@ static llap_status answer_laws(const llap_model *m, const llap_panel *p,
     ll_normal_scores score;
     int              n_quantiles = 0;
     size_t           rows = 0;
+    const ll_ranks  *ranks = ll_ranks_joined();
+    const ll_queries own = part_of(ranks, q);
     ll_law          *law = ll_new(q->first[q->n], sizeof *law);
     double     *move = ll_new(stack == NULL ? 1 : q->first[q->n] * LL_LAW_LEVELS, sizeof *move);
     llap_status st = law == NULL || move == NULL
@@ -266,21 +333,11 @@ static llap_status answer_laws(const llap_model *m, const llap_panel *p,
         st = ll_answer_create(LL_ANSWER_FORECAST, m, p, rows, quantile, n_quantiles, out);
     ll_normal_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
-        st = ll_forecast_laws(m, p, o, q, v, var[v], stack, law, move);
-        for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-            const size_t series = ll_model_series_of(m, p, q->entity[i]);
-            for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
-                const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
-                ll_answer_put(*out, at,
-                              (ll_answer_row){ .time = q->time[k],
-                                               .origin = q->origin[i],
-                                               .entity = (int32_t)q->entity[i],
-                                               .target = (int32_t)v });
-                ll_law_numbers(m->anchor[v], series, &law[k], &score,
-                               (*out)->number + at * (size_t)(*out)->n_numbers);
-            }
-        }
+        if (own.n > 0) st = ll_forecast_laws(m, p, o, &own, v, var[v], stack, law, move);
+        if (st == LLAP_OK) put_laws(m, p, &own, v, law, &score, *out);
     }
+    st = ll_ranks_end_together(ranks, st);
+    if (st == LLAP_OK) st = spread_part(ranks, &own, m->frame.n_targets, *out);
     ll_free(law);
     ll_free(move);
     return st;
@@ -406,6 +463,9 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
     s->m = v.m; /* for this forecast */
+    if (st == LLAP_OK)
+        st = ll_ranks_meet(ll_ranks_joined(), v.m, panel, llap_forecast_options(), &o, o.with,
+                           o.n_with);
     if (st == LLAP_OK)
         st =
             o.n_scenarios > 0 ? forecast_scenarios(s, panel, &o, out) : forecast(s, panel, &o, out);

@@ -15,6 +15,7 @@
 #include "predict/view/fill_view.h"
 #include "predict/view/frame.h"
 #include "predict/view/known_series.h"
+#include "predict/view/meet.h"
 #include "predict/view/only.h"
 #include "predict/view/queries.h"
 #include "predict/view/series.h"
@@ -35,8 +36,11 @@ typedef struct asked {
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
     const ll_backend       *backend;
-    ll_fill_view           *view;  /* from both sides */
-    const struct place     *place; /* [n_rows,n_targets] */
+    ll_fill_view           *view;       /* from both sides */
+    const struct place     *place;      /* [n_rows,n_targets] */
+    const ll_ranks         *ranks;      /* that share the entities out; NULL: there are no others */
+    int64_t                 first, end; /* entities of this one */
+    uint8_t                *mine;       /* [rows of the answer] what this one has made; or NULL */
 } asked;
 
 typedef struct place { /* of a cell's answer: its row there, and how far to that of its next sample
@@ -159,16 +163,17 @@ static llap_status questions_init(questions *q, const asked *k, const ll_panel_s
     return st;
 }
 
-/* The laws of all questions; reports between pieces. Where entities help each other all are asked
- * at once. */
+/* The laws of this rank's questions; reports between pieces. Where entities help each other all are
+ * asked at once. */
 static llap_status fill(const asked *k, int64_t target, const questions *q)
 {
     enum { ENTITIES_AT_ONCE = 16 };
     const ll_anchor_model *a = k->m->anchor[target];
-    const size_t           n = (size_t)k->p->n_entities;
-    const size_t           most = a->neighbours[from_of(k)].cov != NULL ? n : ENTITIES_AT_ONCE;
+    const bool             together = a->neighbours[from_of(k)].cov != NULL;
+    const size_t           n = (size_t)(together ? k->p->n_entities : k->end);
+    const size_t           most = together ? n : ENTITIES_AT_ONCE;
     llap_status            st = LLAP_OK;
-    for (size_t i = 0; i < n && st == LLAP_OK; i += most) {
+    for (size_t i = together ? 0 : (size_t)k->first; i < n && st == LLAP_OK; i += most) {
         st = ll_report(k->o->progress,
                        &(llap_progress_event){ "impute", (int64_t)i, (int64_t)n, "entities",
                                                k->m->frame.target[target] });
@@ -182,11 +187,12 @@ static llap_status fill(const asked *k, int64_t target, const questions *q)
 static llap_status fill_by_all(const asked *k, int64_t target, questions *q)
 {
     const size_t n = (size_t)count_asked(k, target);
-    if (k->o->causal || k->m->filling == NULL) return LLAP_OK;
+    if (k->o->causal || k->m->filling == NULL || k->first == k->end) return LLAP_OK;
     q->move = ll_new(n, LL_LAW_LEVELS * sizeof *q->move);
-    return q->move == NULL ? LLAP_ENOMEM
-                           : ll_fill_view_move(k->view, target, q->request, q->entity,
-                                               (size_t)k->p->n_entities, q->move);
+    return q->move == NULL
+               ? LLAP_ENOMEM
+               : ll_fill_view_move(k->view, target, q->request + k->first, q->entity + k->first,
+                                   (size_t)(k->end - k->first), q->move);
 }
 
 /* Draws of what all sensors fill take the quantiles that their ranks say: joint over targets, too.
@@ -211,7 +217,7 @@ static llap_status draw(const asked *k, int64_t target, const questions *q, doub
     const char *name = k->m->frame.target[target];
     int         worst = LLAP_OK;
 #pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-    for (int64_t e = 0; e < k->p->n_entities; e++) {
+    for (int64_t e = k->first; e < k->end; e++) {
         const ll_anchor_request *r = &q->request[e];
         const char              *entity = k->p->entity[e];
         const uint64_t    id = ll_hash(ll_hash(0, entity, strlen(entity) + 1), name, strlen(name));
@@ -242,6 +248,7 @@ static void put_query(const asked *k, int64_t target, int64_t e, int64_t row, co
                                        .target = (int32_t)target,
                                        .sample = (int32_t)i,
                                        .observed = observed });
+        if (k->mine != NULL) k->mine[at] = 1;
         if (path != NULL) out->number[at] = path[(size_t)i * n];
         for (int c = 0; observed && c < out->n_numbers; c++)
             out->number[at * (size_t)out->n_numbers + (size_t)c] = (double)k->p->value[cell];
@@ -262,7 +269,9 @@ static llap_status impute_target(const asked *k, const ll_panel_series *s, int64
     assert((path != NULL) == (m->anchor != NULL && k->keep));
     for (int64_t e = 0; st == LLAP_OK && e < k->p->n_entities; e++) {
         const ll_anchor_request *r = &q.request[e];
+        const bool               own = e >= k->first && e < k->end;
         for (size_t j = 0; j < r->n_query; j++, i++) {
+            if (!own) continue;
             const size_t at = k->place[q.row[i] * m->frame.n_targets + target].at;
             if (m->anchor != NULL && !k->keep)
                 ll_law_numbers(m->anchor[target], r->series, &q.law[i], score,
@@ -338,6 +347,8 @@ static void put_draws(void *user, const ll_filled_cell *cell)
     draws      *d = user;
     const place at = d->k->place[cell->row * d->k->m->frame.n_targets + cell->target];
     assert(cell->n <= d->k->n_samples);
+    for (size_t i = 0; d->k->mine != NULL && i < (d->k->keep ? (size_t)cell->n : 1); i++)
+        d->k->mine[at.at + i * at.step] = 1;
     if (d->k->keep) {
         for (size_t i = 0; i < (size_t)cell->n; i++)
             d->out->number[at.at + i * at.step] = cell->y[i];
@@ -366,6 +377,7 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
     size_t            n_windows = 0;
     d.y = ll_new((size_t)k->n_samples, sizeof *d.y);
     llap_status st = missing == NULL || d.y == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (k->mine != NULL) memset(k->mine, 0, out->n_rows); /* what came before is everybody's */
     if (st == LLAP_OK) find_missing(k, missing);
     const ll_gap_cells      g = { .m = k->m, .p = p, .asked = missing };
     const ll_fill_gaps_opts how = { .from = from_of(k),
@@ -375,8 +387,11 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
                                     .most = (size_t)most,
                                     .progress = k->o->progress,
                                     .backend = k->backend,
+                                    .ranks = k->ranks,
                                     .log = k->o->log };
     if (st == LLAP_OK) st = ll_fill_gaps(&g, &how, put_draws, &d, &n_windows);
+    st = ll_ranks_end_together(k->ranks, st);
+    if (st == LLAP_OK) st = ll_answer_spread(k->ranks, out, k->mine);
     if (st == LLAP_OK && most > 0 && n_windows > (size_t)most)
         ll_logf(k->o->log, LLAP_LOG_WARNING,
                 "the networks fill %lld of %zu places with gaps, evenly spread; the anchor fills "
@@ -409,9 +424,15 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     k.view = &view;
     if (st == LLAP_OK && !o->causal) st = ll_fill_view_init(&view, m, m->filling, p);
     view.progress = o->progress;
+    k.ranks = ll_ranks_joined();
+    ll_ranks_part(k.ranks, p->n_entities, &k.first, &k.end);
     if (st == LLAP_OK) find_places(&k, to);
     if (st == LLAP_OK) st = make_answer(&k, &score, out);
+    if (st == LLAP_OK && k.ranks != NULL && (k.mine = ll_new((*out)->n_rows + 1, 1)) == NULL)
+        st = LLAP_ENOMEM;
     if (st == LLAP_OK) st = impute_all(&k, *out, &score);
+    st = ll_ranks_end_together(k.ranks, st);
+    if (st == LLAP_OK) st = ll_answer_spread(k.ranks, *out, k.mine);
     const int64_t first = ll_fill_first_point(m, from_of(&k));
     if (st == LLAP_OK && first >= 0) st = improve(&k, first, *out);
     if (st == LLAP_OK) st = ll_answer_finish(*out);
@@ -422,6 +443,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     }
     ll_fill_view_deinit(&view);
     ll_free(k.left_out);
+    ll_free(k.mine);
     ll_free(to);
     ll_free(var);
     return st;
@@ -462,6 +484,8 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     if (st == LLAP_OK) st = ll_fill_can(m);
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+    if (st == LLAP_OK)
+        st = ll_ranks_meet(ll_ranks_joined(), v.m, panel, llap_impute_options(), &o, NULL, 0);
     if (st == LLAP_OK)
         st = o.times == NULL && o.query == NULL ? impute(v.m, panel, panel, NULL, &o, out)
                                                 : impute_times(v.m, panel, &o, out);

@@ -23,4 +23,4 @@
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
  * data/csv, data/windows, anchor, joint, networks, diffusion, residual, stack, fill, rivals,
- * rivals/feed, model, predict/tables, predict/view, predict/rivals. */
+ * rivals/feed, model, predict/tables, predict/view, predict/rivals, ranks. */

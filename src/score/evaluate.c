@@ -12,6 +12,7 @@
 #include "predict/forecaster.h"
 #include "predict/pool.h"
 #include "predict/view/frame.h"
+#include "predict/view/meet.h"
 #include "predict/view/only.h"
 #include "predict/view/span.h"
 #include "predict/view/static_view.h"
@@ -361,10 +362,11 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
     e->gaps = (ll_fill_pattern)(o->gaps - LLAP_EVALUATE_GAPS_RANDOM);
     e->n_samples = o->samples;
     e->seed = o->seed;
-    e->windows = o->windows;
+    const bool first = ll_ranks_joined() == NULL || ll_ranks_joined()->rank == 0; /* writes */
+    e->windows = first ? o->windows : NULL;
     e->hidden = o->hidden;
     e->theirs = o->against;
-    e->keep = o->keep;
+    e->keep = first ? o->keep : NULL;
     e->only = o->only;
     e->keep_samples = o->keep_samples != 0;
     e->total = o->total;
@@ -435,6 +437,7 @@ static llap_status score(const llap_model *m, const llap_panel *panel,
                          .scale = scale,
                          .glitch = glitch,
                          .entities = look.by == BY_ENTITY,
+                         .ranks = ll_ranks_joined(),
                          .ask = { .n_samples = e.n_samples,
                                   .seed = (uint64_t)e.seed,
                                   .laws = !e.keep_samples &&
@@ -465,6 +468,9 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = ll_static_check_with(m, given->with, given->n_with, panel);
     if (st != LLAP_OK) return st;
     st = ll_static_view_init(&v, m, panel, o.statics, o.log);
+    if (st == LLAP_OK)
+        st = ll_ranks_meet(ll_ranks_joined(), v.m, panel, llap_evaluate_options(), &o, given->with,
+                           given->n_with);
     if (st == LLAP_OK) st = score(v.m, panel, given, &o, out);
     ll_static_view_deinit(&v);
     return st;

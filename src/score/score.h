@@ -5,6 +5,7 @@
  *   tally.h                sums of scores
  *   readings.h             what was measured
  *   scoring.h              all forecasters over all windows
+ *   heard.h                answers that another rank has made
  *   opponents.h            what any model has to beat
  *   bootstrap.h            how sure a difference is
  *   against_models.h       other models, scored beside
@@ -15,4 +16,4 @@
  *   gaps/hidden_gaps.h     who fills them; gaps/naive.h
  *
  * May touch: base, base/json, base/time, base/rng, backend, data, data/windows, anchor, stack,
- * fill, rivals, rivals/feed, model, predict, predict/view. */
+ * fill, rivals, rivals/feed, model, predict, predict/view, ranks. */

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "predict/forecaster.h"
+#include "score/heard.h"
 
 #include <assert.h>
 #include <math.h>
@@ -213,35 +214,126 @@ static llap_status block_show(const block *b, const scoring_input *in)
     return st;
 }
 
+/* What forecaster number i answers, and its scores. */
+static llap_status block_forecast(block *b, const scoring_input *in, int i, ll_arena *arena)
+{
+    const ll_forecaster *f = in->f[i];
+    ll_forecast_request  ask = in->ask;
+    ask.progress = in->progress;
+    ask.at = (llap_progress_event){ "scoring", b->first, in->n, "windows", f->name };
+    llap_status st = ll_report(ask.progress, &ask.at);
+    if (st == LLAP_OK) st = f->forecast(f, &ask, in->w + b->first, b->n, arena, b->answer);
+    if (st == LLAP_OK) st = block_rooms(b, in);
+    if (st == LLAP_OK) block_score(b, in);
+    return st;
+}
+
 static llap_status block_run(block *b, const scoring_input *in, scoring *out)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; st == LLAP_OK && i < in->n_forecasters; i++) {
-        const ll_forecaster *f = in->f[i];
-        ll_arena             arena = { 0 };
-        ll_forecast_request  ask = in->ask;
-        ask.progress = in->progress;
-        ask.at = (llap_progress_event){ "scoring", b->first, in->n, "windows", f->name };
-        st = ll_report(ask.progress, &ask.at);
-        if (st == LLAP_OK) st = f->forecast(f, &ask, in->w + b->first, b->n, &arena, b->answer);
+        ll_arena arena = { 0 };
+        st = block_forecast(b, in, i, &arena);
         if (st == LLAP_OK && i == 0) st = block_show(b, in);
-        if (st == LLAP_OK) st = block_rooms(b, in);
-        if (st == LLAP_OK) {
-            block_score(b, in);
-            block_add(b, in, i, out);
-        }
+        if (st == LLAP_OK) block_add(b, in, i, out);
         ll_arena_deinit(&arena);
     }
     return st;
 }
 
-llap_status scoring_run(const scoring_input *in, scoring *out)
+/* -------- blocks of several ranks -------- */
+
+/* As many blocks as there are ranks, one each; all add up all of them, in order. */
+typedef struct round_of_blocks {
+    block    own, heard; /* of this rank; of another */
+    int64_t *first, *n;  /* [size] the windows of each; n 0: none are left */
+} round_of_blocks;
+
+static void round_deinit(round_of_blocks *b)
 {
-    assert((in->time == NULL) == (in->row == NULL) && (in->time == NULL) == (in->lead == NULL));
+    block_deinit(&b->own);
+    block_deinit(&b->heard);
+    ll_free(b->first);
+    ll_free(b->n);
+}
+
+static llap_status round_init(round_of_blocks *b, const scoring_input *in)
+{
+    *b = (round_of_blocks){ .first = ll_new((size_t)in->ranks->size, sizeof *b->first),
+                            .n = ll_new((size_t)in->ranks->size, sizeof *b->n) };
+    llap_status st = b->first == NULL || b->n == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = block_init(&b->own, in);
+    if (st == LLAP_OK) st = block_init(&b->heard, in);
+    return st;
+}
+
+/* The next windows of all; returns where those after them begin. */
+static int64_t round_next(round_of_blocks *b, const scoring_input *in, int64_t first)
+{
+    for (int i = 0; i < in->ranks->size; i++) {
+        b->heard.first = first;
+        b->heard.n = 0;
+        if (first < in->n) block_next(&b->heard, in);
+        b->first[i] = first;
+        b->n[i] = b->heard.n;
+        first += b->heard.n;
+    }
+    b->own.first = b->first[in->ranks->rank];
+    b->own.n = b->n[in->ranks->rank];
+    if (b->own.n > 0) block_truth(&b->own, in);
+    return first;
+}
+
+/* The block of that rank, with the scores of a forecaster and the answers of the first. */
+static llap_status round_add(round_of_blocks *b, const scoring_input *in, int from, int forecaster,
+                             ll_arena *arena, scoring *out)
+{
+    const ll_ranks *r = in->ranks;
+    block          *x = r->rank == from ? &b->own : &b->heard;
+    if (b->n[from] == 0) return LLAP_OK;
+    x->first = b->first[from];
+    x->n = b->n[from];
+    const size_t n = (size_t)(x->n * in->n_targets);
+    llap_status  st = ll_ranks_share(r, x->one, n * sizeof *x->one, from);
+    if (st == LLAP_OK)
+        st = ll_ranks_share(r, x->ahead, n * (size_t)in->leads.n * sizeof *x->ahead, from);
+    if (st == LLAP_OK && forecaster == 0) {
+        if (r->rank != from) block_truth(x, in);
+        st = ll_heard_members(r, from, in->w + x->first, x->n, in->n_targets, arena, x->answer);
+        if (st == LLAP_OK) st = block_show(x, in);
+    }
+    if (st == LLAP_OK) block_add(x, in, forecaster, out);
+    return st;
+}
+
+static llap_status run_ranks(const scoring_input *in, scoring *out)
+{
+    round_of_blocks b;
+    llap_status     st = round_init(&b, in);
+    for (int64_t at = 0; st == LLAP_OK && at < in->n;) {
+        at = round_next(&b, in, at);
+        for (int i = 0; st == LLAP_OK && i < in->n_forecasters; i++) {
+            ll_arena arena = { 0 };
+            if (b.own.n > 0) st = block_forecast(&b.own, in, i, &arena);
+            st = ll_ranks_end_together(in->ranks, st);
+            for (int k = 0; st == LLAP_OK && k < in->ranks->size; k++)
+                st = round_add(&b, in, k, i, &arena, out);
+            ll_arena_deinit(&arena);
+        }
+        if (st == LLAP_OK)
+            st = ll_report(in->progress,
+                           &(llap_progress_event){ "scoring", at, in->n, "windows", NULL });
+    }
+    round_deinit(&b);
+    return st;
+}
+
+/* -------- all of them -------- */
+
+static llap_status run_alone(const scoring_input *in, scoring *out)
+{
     block       b;
-    llap_status st = scoring_init(out, in);
-    if (st == LLAP_OK) st = block_init(&b, in);
-    else b = (block){ 0 };
+    llap_status st = block_init(&b, in);
     while (st == LLAP_OK && b.first < in->n) {
         block_next(&b, in);
         block_truth(&b, in);
@@ -252,6 +344,14 @@ llap_status scoring_run(const scoring_input *in, scoring *out)
                            &(llap_progress_event){ "scoring", b.first, in->n, "windows", NULL });
     }
     block_deinit(&b);
+    return st;
+}
+
+llap_status scoring_run(const scoring_input *in, scoring *out)
+{
+    assert((in->time == NULL) == (in->row == NULL) && (in->time == NULL) == (in->lead == NULL));
+    llap_status st = scoring_init(out, in);
+    if (st == LLAP_OK) st = in->ranks == NULL ? run_alone(in, out) : run_ranks(in, out);
     if (st != LLAP_OK) scoring_deinit(out);
     return st;
 }

@@ -12,6 +12,7 @@
 #define LL_SCORE_SCORING_H
 
 #include "predict/forecaster.h"
+#include "ranks/ranks.h"
 #include "score/tally.h"
 
 /* Windows with the model's answers and what came true, for whoever wants to see them. */
@@ -51,8 +52,11 @@ typedef struct scoring_input {
     const ll_forecaster *const *f; /* [n_forecasters] */
     int                         n_forecasters;
     ll_forecast_request         ask;
-    llap_progress               progress;
-    scoring_watch               watch[2]; /* of the first forecaster */
+    /* Ranks that score blocks in turn and add up all of them, watchers included: the same bytes.
+     * NULL: there are no others. */
+    const ll_ranks *ranks;
+    llap_progress   progress;
+    scoring_watch   watch[2]; /* of the first forecaster */
 } scoring_input;
 
 /* Whether the value of a target in a row is scored. */

@@ -36,12 +36,11 @@ static ll_residual_opts training_of(const llap_model *m, const ll_network_config
     return t;
 }
 
-/* Of the first `count` examples. */
-static llap_status draw_first(const ll_network_members *n, const ll_backend *backend,
-                              const llap_log *log, const ll_feature_set *set, size_t count,
-                              int steps, int64_t n_samples, uint64_t seed, float **out)
+/* Of examples first .. first + count - 1, into out [count,n_samples,h,Z]. */
+static llap_status draw_some(const ll_network_members *n, const ll_backend *backend,
+                             const llap_log *log, const ll_feature_set *set, size_t first,
+                             size_t count, int steps, int64_t n_samples, uint64_t seed, float *out)
 {
-    const int64_t Z = ll_feature_channels(&set->c);
     const int64_t R = (n_samples + n->n_members - 1) / n->n_members;
     const int64_t paths = backend->memory == NULL ? 128 : 8192;
     const int64_t rows = R < paths ? paths / R : 1;
@@ -52,21 +51,32 @@ static llap_status draw_first(const ll_network_members *n, const ll_backend *bac
     o.steps = steps;
     ll_residual_sampler *s = NULL;
     uint32_t            *index = ll_new(count, sizeof *index);
-    *out = ll_new(count * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
-    llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t i = 0; i < count && st == LLAP_OK; i++) index[i] = (uint32_t)i;
+    llap_status          st = index == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; i < count && st == LLAP_OK; i++) index[i] = (uint32_t)(first + i);
     if (st == LLAP_OK) st = ll_networks_sampler(n, &o, log, &s);
-    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)count, seed, n_samples, *out);
+    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)count, seed, n_samples, out);
     ll_residual_sampler_destroy(s);
     ll_free(index);
     return st;
 }
 
+/* Ranks share the examples out: on a CPU draws do not depend on those that are drawn beside them.
+ */
 llap_status ll_network_members_draw(const ll_network_members *n, const ll_backend *backend,
                                     const llap_log *log, const ll_feature_set *set, int steps,
                                     int64_t n_samples, uint64_t seed, float **out)
 {
-    return draw_first(n, backend, log, set, set->n, steps, n_samples, seed, out);
+    const ll_ranks *r = backend->memory == NULL ? ll_ranks_joined() : NULL;
+    const size_t    each = (size_t)(n_samples * set->h * ll_feature_channels(&set->c));
+    int64_t         first, end;
+    ll_ranks_part(r, (int64_t)set->n, &first, &end);
+    *out = ll_new(set->n, each * sizeof **out);
+    llap_status st = *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && (end > first || r == NULL))
+        st = draw_some(n, backend, log, set, (size_t)first, (size_t)(end - first), steps, n_samples,
+                       seed, *out + (size_t)first * each);
+    st = ll_ranks_settle(r, st);
+    return st == LLAP_OK ? ll_ranks_spread(r, *out, (int64_t)set->n, each * sizeof **out) : st;
 }
 
 static llap_status check(const llap_model *m, const ll_network_members *n, const ll_training_set *f,
@@ -240,10 +250,12 @@ static llap_status time_draws(member_run *r, double *each)
     const ll_training_set *f = r->f;
     const size_t           most = f->backend->memory == NULL ? FEW : MANY,
                  n = f->check->n < most ? f->check->n : most;
-    float            *x = NULL;
+    float *x =
+        ll_new(n * SAMPLES, (size_t)(f->check->h * ll_feature_channels(&f->check->c)) * sizeof *x);
     const double      began = omp_get_wtime();
-    const llap_status st = draw_first(&r->networks, f->backend, r->o->log, f->check, n, STEPS,
-                                      SAMPLES, (uint64_t)r->o->seed, &x);
+    const llap_status st = x == NULL ? LLAP_ENOMEM
+                                     : draw_some(&r->networks, f->backend, r->o->log, f->check, 0,
+                                                 n, STEPS, SAMPLES, (uint64_t)r->o->seed, x);
     *each = (omp_get_wtime() - began) / (double)(n * SAMPLES * STEPS);
     ll_free(x);
     return st;

@@ -117,7 +117,7 @@ static void leave_networks(doing *d)
     d->config = NULL; /* what it has of anchors and stack is in the recipe */
     d->o.diffusion = LLAP_TRAIN_DIFFUSION_NO;
     d->o.size = LLAP_TRAIN_SIZE_STACK;
-    d->o.members = d->o.steps = d->o.batch = 0;
+    d->o.members = d->o.steps = d->o.batch = d->o.micro_batches = 0;
     d->o.lr = 0;
     d->o.view = LLAP_TRAIN_VIEW_AUTO;
     d->o.from = NULL;

@@ -6,6 +6,7 @@
 #include "data/panel.h"
 #include "model/model.h"
 #include "predict/tables/numbers.h"
+#include "ranks/ranks.h"
 
 #include <assert.h>
 #include <llapdiff/answer.h>
@@ -126,6 +127,10 @@ llap_status ll_answer_add_entity(llap_answer *a, const char *name);
  * names, ranges and axis of the first. Caller owns it, finished. */
 llap_status ll_answer_join(const llap_answer *const *answer, int64_t n, const char *const *scenario,
                            llap_answer **out);
+
+/* The rows that each rank has made, mine [n_rows] 1, go to all. r may be NULL: nothing to do.
+ * LLAP_EIO, LLAP_ENOMEM. */
+llap_status ll_answer_spread(const ll_ranks *r, llap_answer *a, const uint8_t *mine);
 
 /* Once all rows are there, in order (asserted): what callers outside see of them. */
 llap_status ll_answer_finish(llap_answer *a);

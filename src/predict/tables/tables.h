@@ -6,4 +6,5 @@
  *   numbers.h      mean and quantiles of a law, or of draws
  *   times.h        times that people write: one, or a file of them
  *
- * May touch: base, base/json, base/time, data, data/csv, anchor, stack, fill, model, options. */
+ * May touch: base, base/json, base/time, data, data/csv, anchor, stack, fill, model, options,
+ * ranks. */

@@ -12,5 +12,6 @@
  *   fill_view.h          the same for the filling of gaps
  *   gap_windows.h        gaps, and the windows in which they are filled
  *
- * May touch: base, base/time, backend, backend/cpu, data, data/csv, data/windows, anchor,
- * anchor/chain, residual, stack, fill, model, predict/tables. */
+ * May touch: base, base/time, base/rng, backend, backend/cpu, data, data/csv, data/windows, anchor,
+ * anchor/chain, residual, stack, fill, model, predict/tables,
+ * ranks. */

@@ -71,19 +71,28 @@ static llap_status results(void *user, int64_t first, int64_t n, double *loss, d
  * always the same. */
 static llap_status evaluate_once(diffusion_stage *s, double *score)
 {
-    const int64_t at_once = ll_loss_trainer_rows(s->trainer);
-    double        sum = 0;
-    llap_status   st = LLAP_OK;
-    for (int64_t at = 0; at < s->val.n && st == LLAP_OK; at += at_once) {
-        const int64_t count = s->val.n - at < at_once ? s->val.n - at : at_once;
-        ll_session   *net = NULL;
+    const ll_ranks *r = s->r->backend->memory == NULL ? ll_ranks_joined() : NULL;
+    const int64_t   at_once = ll_loss_trainer_rows(s->trainer),
+                  parts = (s->val.n + at_once - 1) / at_once;
+    double     *sum = ll_new((size_t)parts, sizeof *sum); /* of each; ranks share them out */
+    llap_status st = sum == NULL ? LLAP_ENOMEM : LLAP_OK;
+    int64_t     first, end;
+    assert(s->val.n > 0);
+    ll_ranks_part(r, parts, &first, &end);
+    for (int64_t k = first; k < end && st == LLAP_OK; k++) {
+        const int64_t at = k * at_once, left = s->val.n - at,
+                      count = left < at_once ? left : at_once;
+        ll_session *net = NULL;
         st = ll_loss_trainer_check_net(s->trainer, count, &net);
         if (st == LLAP_OK) st = diffusion_fill_check(s, at, count, net);
         if (st == LLAP_OK) st = ll_session_run(net);
-        if (st == LLAP_OK) sum += (double)count * ll_session_number(net, "loss");
+        if (st == LLAP_OK) sum[k] = (double)count * ll_session_number(net, "loss");
     }
-    assert(s->val.n > 0);
-    *score = sum / (double)s->val.n;
+    if (st == LLAP_OK) st = ll_ranks_spread(r, sum, parts, sizeof *sum);
+    *score = 0;
+    for (int64_t k = 0; k < parts && st == LLAP_OK; k++) *score += sum[k];
+    *score /= (double)s->val.n;
+    ll_free(sum);
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include "networks/latent.h"
 #include "predict/reference.h"
 #include "predict/reference_inputs.h"
+#include "ranks/ranks.h"
 #include "train/reference/reference.h"
 #include "train/run/run.h"
 
@@ -111,18 +112,45 @@ static void keep(const ll_reference *r, ll_encoded *e, int64_t at, const ll_batc
     ll_scratch_used(&e->block, (size_t)b->n_examples * ll_encoded_row_bytes(e));
 }
 
+/* Rows of e that ranks have encoded, `at_once` together: all have all. */
+static llap_status spread(const ll_ranks *ranks, ll_encoded *e, int64_t at_once)
+{
+    const size_t real = sizeof(float), codes = (size_t)(e->h * e->Z) * real,
+                 query = (size_t)e->h * real, tokens = (size_t)(e->S * e->H) * real;
+    const struct {
+        void  *x;
+        size_t each;
+    } all[] = { { e->id, sizeof *e->id }, { e->end, sizeof *e->end }, { e->z0, codes },
+                { e->any, query },        { e->tq, query },           { e->E_raw, tokens } };
+    llap_status st = LLAP_OK;
+    for (int i = 0; ranks != NULL && i < ranks->size; i++) {
+        const ll_ranks that = { .rank = i, .size = ranks->size };
+        int64_t        first, end;
+        ll_ranks_part(&that, (e->n + at_once - 1) / at_once, &first, &end);
+        first *= at_once;
+        end = end * at_once < e->n ? end * at_once : e->n;
+        for (size_t k = 0; k < sizeof all / sizeof *all && st == LLAP_OK && end > first; k++)
+            st = ll_ranks_share(ranks, (char *)all[k].x + (size_t)first * all[k].each,
+                                (size_t)(end - first) * all[k].each, i);
+    }
+    return st;
+}
+
 llap_status ll_encode(const ll_reference *r, const ll_example_list *rows, int64_t most,
                       const char *what, ll_encoded *e)
 {
-    const int64_t n = most > 0 && most < rows->n_examples ? most : rows->n_examples;
-    int64_t       B = r->B;
-    ll_params    *frozen = NULL;
-    ll_session   *net = NULL;
-    ll_batch      b = { 0 };
-    int64_t      *list = ll_new((size_t)B, sizeof *list);
-    llap_status   st = list == NULL ? LLAP_ENOMEM : encoded_init(e, r, n);
+    const int64_t   n = most > 0 && most < rows->n_examples ? most : rows->n_examples;
+    int64_t         B = r->B;
+    ll_params      *frozen = NULL;
+    ll_session     *net = NULL;
+    ll_batch        b = { 0 };
+    int64_t         first, last;
+    const ll_ranks *ranks = r->exact->memory == NULL ? ll_ranks_joined() : NULL;
+    int64_t        *list = ll_new((size_t)B, sizeof *list);
+    llap_status     st = list == NULL ? LLAP_ENOMEM : encoded_init(e, r, n);
     if (st == LLAP_OK) st = encoder_fitting(r, what, &B, &frozen, &net);
-    for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
+    ll_ranks_part(ranks, (n + B - 1) / B, &first, &last); /* B is the same: here there is room */
+    for (int64_t at = first * B; at < n && at < last * B && st == LLAP_OK; at += B) {
         const int64_t count = n - at < B ? n - at : B;
         for (int64_t i = 0; i < count; i++)
             list[i] = (int64_t)((double)(at + i) * (double)rows->n_examples / (double)n);
@@ -137,6 +165,7 @@ llap_status ll_encode(const ll_reference *r, const ll_example_list *rows, int64_
             st = ll_report(r->o->progress,
                            &(llap_progress_event){ what, at + count, n, "rows", NULL });
     }
+    if (st == LLAP_OK) st = spread(ranks, e, B);
     ll_session_destroy(net);
     ll_params_destroy(frozen);
     ll_batch_deinit(&b);

@@ -217,18 +217,29 @@ static llap_status results(void *user, int64_t first, int64_t n, double *loss, d
     return ll_loss_trainer_results(((ll_stage_trainer *)user)->trainer, first, n, loss, norm);
 }
 
+/* Ranks share the micro-batches out; all add them in order. */
 static llap_status check_once(ll_stage_trainer *l, const ll_batch *b, const char *const *names,
                               int n, double *sum)
 {
-    const int64_t rows = ll_loss_trainer_rows(l->trainer);
-    ll_session   *net = NULL;
-    llap_status   st = ll_loss_trainer_check_net(l->trainer, rows, &net);
-    for (int i = 0; i < n; i++) sum[i] = 0.0;
-    for (int64_t at = 0; st == LLAP_OK && at < b->n_examples; at += rows) {
-        (void)fill_rows(l, b, at, rows, net);
+    const ll_ranks *r = l->r->backend->memory == NULL ? ll_ranks_joined() : NULL;
+    const int64_t   rows = ll_loss_trainer_rows(l->trainer),
+                  parts = (b->n_examples + rows - 1) / rows;
+    double     *found = ll_new((size_t)(parts * n), sizeof *found); /* [parts,n] */
+    ll_session *net = NULL;
+    int64_t     first, end;
+    llap_status st =
+        found == NULL ? LLAP_ENOMEM : ll_loss_trainer_check_net(l->trainer, rows, &net);
+    ll_ranks_part(r, parts, &first, &end);
+    for (int64_t k = first; k < end && st == LLAP_OK; k++) {
+        (void)fill_rows(l, b, k * rows, rows, net);
         st = ll_session_run(net);
-        for (int i = 0; i < n && st == LLAP_OK; i++) sum[i] += ll_session_number(net, names[i]);
+        for (int i = 0; i < n && st == LLAP_OK; i++)
+            found[k * n + i] = ll_session_number(net, names[i]);
     }
+    if (st == LLAP_OK) st = ll_ranks_spread(r, found, parts, (size_t)n * sizeof *found);
+    for (int i = 0; i < n; i++) sum[i] = 0.0;
+    for (int64_t k = 0; k < parts * n && st == LLAP_OK; k++) sum[k % n] += found[k];
+    ll_free(found);
     return st;
 }
 

@@ -11,6 +11,7 @@
 #include "data/panel.h"
 #include "data/panel_words.h"
 #include "predict/device.h"
+#include "predict/view/meet.h"
 #include "predict/view/static_table.h"
 #include "ranks/ranks.h"
 #include "train/run/facts.h"
@@ -20,20 +21,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Names, times, values and what was observed; of all entities, where p is a sample of them. */
-static uint64_t hash_panel(const llap_panel *p)
-{
-    if (p->whole != NULL) p = p->whole;
-    const size_t n_cells = (size_t)(p->n_rows * p->n_vars);
-    uint64_t     h = ll_hash(0, p->start, (size_t)(p->n_entities + 1) * sizeof *p->start);
-    for (int64_t e = 0; e < p->n_entities; e++)
-        h = ll_hash(h, p->entity[e], strlen(p->entity[e]) + 1);
-    for (int64_t v = 0; v < p->n_vars; v++) h = ll_hash(h, p->var[v], strlen(p->var[v]) + 1);
-    h = ll_hash(h, p->time, (size_t)p->n_rows * sizeof *p->time);
-    h = ll_hash(h, p->value, n_cells * sizeof *p->value);
-    return ll_hash(h, p->observed, (n_cells + 63) / 64 * sizeof *p->observed);
-}
 
 /* What is in the file, whatever it is called; 0 without one, or through standard input. */
 static llap_status hash_file(const char *path, uint64_t *out)
@@ -145,7 +132,7 @@ static llap_status add_files(ll_fact_list *l, const llap_panel *p, const llap_tr
     uint64_t    started = 0, dates = 0, statics = 0;
     llap_status st = hash_file(o->from, &started);
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
-    const uint64_t           hash[] = { hash_panel(p),
+    const uint64_t           hash[] = { ll_panel_hash(p),
                               o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities),
                                         started, dates };
     static const char *const name[] = { "data", "parts", "from", "dates of holidays" };
@@ -208,7 +195,7 @@ llap_status ll_training_run_name(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
     if (st == LLAP_OK) st = hash_statics(p, o, &statics);
     uint64_t       h = ll_hash(from, text, strlen(text));
-    const uint64_t data = hash_panel(p);
+    const uint64_t data = ll_panel_hash(p);
     h = ll_hash(h, &data, sizeof data);
     if (f->by_entity) h = ll_hash(h, f->part, (size_t)f->n_entities);
     if (dates != 0) h = ll_hash(h, &dates, sizeof dates);
@@ -226,7 +213,7 @@ llap_status ll_training_run_sign(const llap_panel *p, const llap_train_opts *o, 
 static bool same_but_for_size(const ll_json *a, const ll_json *b)
 {
     static const char *const decided =
-        ",size,members,steps,batch,lr,view,inputs,diffusion,network,";
+        ",size,members,steps,batch,micro_batches,lr,view,inputs,diffusion,network,";
     bool same = true;
     for (const llap_option *o = llap_train_options(); o->name != NULL && same; o++) {
         char  *left = NULL, *right = NULL, key[64];
