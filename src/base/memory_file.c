@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -15,7 +16,10 @@ static ssize_t write_bytes(void *user, const char *bytes, size_t n)
     if (n >= m->room - m->n) {
         const size_t room = 2 * (m->n + n) + FIRST;
         char        *more = ll_grow(m->text, room, 1);
-        if (more == NULL) return 0; /* which stdio takes for a failed write */
+        if (more == NULL) {
+            errno = ENOMEM;
+            return 0; /* which stdio takes for a failed write */
+        }
         m->text = more;
         m->room = room;
     }

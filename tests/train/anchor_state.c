@@ -213,7 +213,7 @@ static void what_is_finished_is_not_done_again(void **state)
             check_refused(&o, "note/settled", NAN,
                           "done.state: note 'settled': expected an answer source of 0..2");
             check_refused(&o, "note/filling", 1e300,
-                          "done.state: note 'filling': expected points of 0..11, found 1e+300");
+                          "done.state: note 'filling': expected points of 0..7, found 1e+300");
         }
         steps = 0;
         unlink(in_folder("done.state")); /* neither */
