@@ -14,6 +14,7 @@ typedef struct made {
     double each;   /* how many times as large an entity's values are as those of the one before */
     double turn;   /* share of the last change that is taken back: 0, a walk */
     bool   amount; /* changes are amounts, not factors */
+    double rise;   /* of the logarithm in a day, over the first half of the time */
 } made;
 
 /* "price" of each coin; "volume" tells nothing. */
@@ -33,7 +34,7 @@ static llap_panel *make(made m, uint64_t seed)
         CHECK_OK(ll_panel_builder_entity(b, name, 1, &e));
         for (uint64_t i = 0; i < DAYS; i++) {
             last = 0.05 * (double)ll_rng_normal(&r, 2 * i) - m.turn * last;
-            at += last;
+            at += last + (2 * i < DAYS ? m.rise : 0);
             const float row[] = { (float)(scale * (m.amount ? at : exp(at))),
                                   ll_rng_normal(&r, 2 * i + 1) };
             CHECK_OK(ll_panel_builder_row(b, e, (int64_t)i * DAY, row));
@@ -101,6 +102,20 @@ static void the_anchor_answers_for_walks(void **state)
     }
 }
 
+/* What rose at first and then goes nowhere: three blocks of training tell a network to expect a
+ * rise, and it seems to foresee two of them. The last tells. */
+static void the_last_block_decides_beside_walks(void **state)
+{
+    (void)state;
+    llap_panel *p = make((made){ .each = 3, .rise = 0.02 }, 1);
+    llap_model *m = train(p);
+    assert_true(m->anchor[0]->kernel.drift == LL_ANCHOR_LEVEL);
+    assert_true(m->stack->score < m->stack->anchor_score);
+    assert_true(m->stack->weight[0] == 1);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
 static void a_file_keeps_the_scale(void **state)
 {
     (void)state;
@@ -128,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(all_series_count_alike),
                                         cmocka_unit_test(amounts_count_by_the_scale_of_the_series),
                                         cmocka_unit_test(the_anchor_answers_for_walks),
+                                        cmocka_unit_test(the_last_block_decides_beside_walks),
                                         cmocka_unit_test(a_file_keeps_the_scale) };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
