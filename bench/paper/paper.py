@@ -107,10 +107,10 @@ class Run:
 
     def all(self, jobs):
         """Failures by label; the rest goes on behind one."""
-        todo = {c["key"]: c for c in self.cells if not self.kept(c)}
+        left = {c["key"]: c for c in self.cells if not self.kept(c)}
         bad, done = {}, 0
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            running = {pool.submit(self.one, c): c for c in todo.values()}
+            running = {pool.submit(self.one, c): c for c in left.values()}
             while running:
                 ready, _ = concurrent.futures.wait(running, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
                 if self.work.stopped:
@@ -121,7 +121,7 @@ class Run:
                     c, why, done = running.pop(f), f.result(), done + 1
                     if why:
                         bad[label(c)] = why
-                    print(f"[{done}/{len(todo)}] {label(c)}" + (f": failed: {why}" if why else ""), flush=True)
+                    print(f"[{done}/{len(left)}] {label(c)}" + (f": failed: {why}" if why else ""), flush=True)
         return bad
 
     def report(self):
